@@ -306,7 +306,7 @@ class SelectiveKDB(ClassifierMixin, BaseEstimator):
         k_max = min(self.k_max, X.shape[1] - 1)
         whole = KDependenceBayes(k=k_max, decomposable=False, n_states=self.n_states, **settings).fit(X, y)
         places, n_states = whole.family_.places(X), whole.n_states_
-        of_class, _ = mutual_information(Rows.of(places, labels), n_states, len(self.classes_))
+        of_class, _ = mutual_information(Rows.from_arrays(places, labels), n_states, len(self.classes_))
         order = np.argsort(-of_class, kind="stable")
         losses = [
             leave_one_out_losses(

@@ -196,7 +196,7 @@ class Projected(StepOfLength):
         size = sample_size(point.statistics)
         scale = self.learning_rate / size
         new = _step_of(family)(family, old, F.ascent(point) * scale, F.labels * scale, printed)
-        return F.at(size * family.mean_parameters(new), new, self.learning_rate)
+        return F.evaluate(size * family.mean_parameters(new), new, self.learning_rate)
 
 
 @constructed

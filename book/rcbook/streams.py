@@ -35,10 +35,10 @@ class Counts:
     @classmethod
     def none(cls, n_states: NDArray[np.intp], n_classes: int, strength: float) -> "Counts":
         """No rows yet, of features with so many states."""
-        return cls.of(np.zeros((1 + n_states.sum(), n_classes)), n_states, strength)
+        return cls.from_cells(np.zeros((1 + n_states.sum(), n_classes)), n_states, strength)
 
     @classmethod
-    def of(cls, cells: Array, n_states: NDArray[np.intp], strength: float) -> "Counts":
+    def from_cells(cls, cells: Array, n_states: NDArray[np.intp], strength: float) -> "Counts":
         """Given counts, of features with so many states."""
         sizes, r = np.concatenate([[1], n_states]), cells.shape[1]
         pseudo = strength / np.concatenate([[r], np.repeat(n_states, n_states)])
@@ -159,7 +159,7 @@ class StreamedWANBIAC(WANBIAC):
             known = np.concatenate([np.isin(*states) for states in zip(nb.categories_, before.categories_)])
             for table, old in (cells, before.statistics_), (W, self.weights_):
                 table[0], table[1:][known] = old.count, old.cells.T
-        counts, seen = Counts.of(cells, nb.n_states_, self.prior_strength), self._seen if begun else 0
+        counts, seen = Counts.from_cells(cells, nb.n_states_, self.prior_strength), self._seen if begun else 0
         steps = Steps(self.learning_rate, self.decay, self.penalty / len(labels), self.center)
         stochastic_pass(columns_of(codes, nb.n_states_), labels, W, counts, steps, done=seen)
         if not np.isfinite(W).all():

@@ -179,7 +179,7 @@ class RiskCalibrationCV(Learner):
         view = {"gaps_in_view": self.gaps_in_view, "random_state": rng, "n_weights": len(grid)}
 
         def paths_of(model: ClosedFormClassifier, *rows: Any, fills: bool = False) -> list[TargetPath]:
-            return [TargetPath.of(model, target, *rows, fills=fills, **view) for target in targets]
+            return [TargetPath.from_estimator(model, target, *rows, fills=fills, **view) for target in targets]
 
         several = isinstance(X, Rows) and not X.is_one_block
         made = self._of_blocks if several else self._of_arrays
@@ -250,7 +250,7 @@ class RiskCalibrationCV(Learner):
                 of_fold = paths_of(model, *block.part(train)[:3], fills=fills)
                 seen, share = copies(X[held], self.gaps_in_view, rng), np.ones(len(held))
                 share = share if weight is None else weight[held]
-                yield Fold(of_fold, Rows.of(seen.X, y[held][seen.row]), held, share, seen.mean)
+                yield Fold(of_fold, Rows.from_arrays(seen.X, y[held][seen.row]), held, share, seen.mean)
 
         return paths, judged, folds
 

@@ -53,14 +53,14 @@ def climb(
     >>> from rcpkg import QDA, climb
     >>> from rcpkg.calibration import Objective, Safe
     >>> X, y = load_iris(return_X_y=True)
-    >>> path = climb(Objective.of(QDA(), X, y, target_weight=1.0), Safe())
+    >>> path = climb(Objective.from_estimator(QDA(), X, y, target_weight=1.0), Safe())
     >>> path.stop_reason
     'converged'
     """
     stop, objective = Converged() if stop is None else stop, step.view(objective)
     run = step.begin(objective, check_random_state(random_state))
-    first = objective.at(objective.start) if start is None else start
-    first = objective.at(first) if isinstance(first, Statistics) else first
+    first = objective.evaluate(objective.start) if start is None else start
+    first = objective.evaluate(first) if isinstance(first, Statistics) else first
     path = Path(objective, first, first, points=[first] if keep_points else [])
     path.enter(first, stop)
     for t in range(1, max_iter + 1):

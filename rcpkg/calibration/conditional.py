@@ -49,18 +49,18 @@ class Iterate:
     model and what the next Newton step promises."""
 
     def __init__(self, objective: "Smooth", z: Array, evaluation: Evaluation, estimated: float | None = None) -> None:
-        self.objective, self.z, self.at = objective, z, evaluation
+        self.objective, self.z, self.evaluation = objective, z, evaluation
         self.losses, self.separated, self.estimated = evaluation.losses, evaluation.separated, estimated
 
     @property
     def value(self) -> float:
         """F, what is climbed."""
-        return -self.objective.size * self.at.value
+        return -self.objective.size * self.evaluation.value
 
     @property
     def extras(self) -> dict[str, float]:
         """What enters the history beside the losses: f, where it is not the log-loss."""
-        return {"objective": self.at.value} if self.objective.penalised else {}
+        return {"objective": self.evaluation.value} if self.objective.penalised else {}
 
     @cached_property
     def curvature(self) -> Curvature | Diagonal:
@@ -70,20 +70,20 @@ class Iterate:
     @cached_property
     def newton_step(self) -> Array:
         """H⁻¹g, which the next step of Newton's method subtracts."""
-        F, g, solve = self.objective, self.at.gradient, self.curvature.solve
+        F, g, solve = self.objective, self.evaluation.gradient, self.curvature.solve
         return solve(g) if F.exact else conjugate(g, F.product(self.z, 0.0), solve)
 
     @cached_property
     def promise(self) -> float:
         """What that gains, gᵀH⁻¹g / 2, in nats a row and pseudo-row."""
-        return max(0.5 * float(self.at.gradient @ self.newton_step), 0.0)
+        return max(0.5 * float(self.evaluation.gradient @ self.newton_step), 0.0)
 
     @cached_property
     def estimate(self) -> float:
         """The same by what stands for the curvature, or as the optimiser estimates it."""
         if self.estimated is not None or self.objective.exact:
             return self.promise if self.estimated is None else self.estimated
-        g = self.at.gradient
+        g = self.evaluation.gradient
         return max(0.5 * float(g @ self.curvature.solve(g)), 0.0)
 
     @property
@@ -140,7 +140,7 @@ class Smooth:
         H = self._at[1]
         if damping or shift:
             H = H + damping * self.reference + shift * self.metric
-        return Curvature.of_blocks([H])
+        return Curvature.from_blocks([H])
 
     def beta(self, z: Array) -> Array:
         """The coefficients in which the length of a step is measured: a linear function of z."""
@@ -319,7 +319,7 @@ class Conditional(Smooth):
 
     start = None  # of a climb: the closed form, or with a target where its path begins
 
-    def at(self, statistics: Statistics | None) -> Iterate:
+    def evaluate(self, statistics: Statistics | None) -> Iterate:
         """The point of ``statistics``, or of the closed form."""
         return self.at_natural(closed_form_of(self.source, statistics))
 
@@ -412,7 +412,7 @@ class Conditional(Smooth):
         blocks = part.blocks(z)
         if damping:
             blocks = [block + damping * flat for block, flat in zip(blocks, part.blocks(None))]
-        return Curvature.of_blocks(blocks)
+        return Curvature.from_blocks(blocks)
 
     def blocks(self, z: Array | None) -> list[Array]:
         """The diagonal blocks of H: of each class, and of the shared features."""
@@ -474,17 +474,17 @@ class Conditional(Smooth):
             anchor = self.form.contrasts(self.joint.mode) if self.dense else self.joint.mode
         flat = self.iterate(anchor)
         candidates = [point, flat]
-        g = flat.at.gradient
+        g = flat.evaluation.gradient
         if self.dense:
-            step = Curvature.of_blocks([self.part.reference]).solve(g)
+            step = Curvature.from_blocks([self.part.reference]).solve(g)
         elif self.by_class:  # where g adds up to zero over the classes, they act apart at equal posteriors
-            step = (1 - 1 / self.r) * Curvature.of_blocks(self.part.blocks(None)).solve(g)
+            step = (1 - 1 / self.r) * Curvature.from_blocks(self.part.blocks(None)).solve(g)
         else:
             step = 0.0
         candidates.append(self.iterate(anchor - step))
-        if flat.at.value < point.at.value:
+        if flat.evaluation.value < point.evaluation.value:
             candidates += [self.iterate(anchor + share * (point.z - anchor)) for share in TEMPERS]
-        return min(candidates, key=lambda each: each.at.value)
+        return min(candidates, key=lambda each: each.evaluation.value)
 
 
 class Fibre(Smooth):

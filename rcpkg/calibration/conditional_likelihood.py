@@ -145,7 +145,7 @@ class ConditionalLikelihood(Learner):
         """Fit the closed form, then search for the optimum from there."""
         self._check_parameters()
         model, rows = self._validated(X, y, sample_weight)
-        objective = Objective.of_rows(model, rows, target=self.target, target_weight=self.target_weight)
+        objective = Objective.from_rows(model, rows, target=self.target, target_weight=self.target_weight)
         for refuse in objective.family.check_complete, objective.family.check_full:
             check_each(objective.rows, refuse)
         by_lbfgs = self.solver == "lbfgs" or (self.solver == "auto" and self.coordinates != "whitened")

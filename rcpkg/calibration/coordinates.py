@@ -75,7 +75,7 @@ class Named(Smooth):
 
     start = None
 
-    def at(self, statistics: Statistics | None) -> Iterate:
+    def evaluate(self, statistics: Statistics | None) -> Iterate:
         """The point of ``statistics``, or of the closed form."""
         natural = closed_form_of(self.source, statistics)
         if self.name == "closed_form" and np.isneginf(natural.ravel()).any():
@@ -123,4 +123,4 @@ def metric(name: str, F: Smooth, z: Array) -> Callable[[Array], Array]:
         units = linear_coordinates(name, F.data, F.scored(z)).map.ravel()
         return lambda g: units * units * g
     part = getattr(F, "part", F)
-    return Curvature.of_blocks([part.reference] if F.dense else part.blocks(None)).solve
+    return Curvature.from_blocks([part.reference] if F.dense else part.blocks(None)).solve

@@ -118,7 +118,7 @@ class Learner(MetaEstimatorMixin, GenerativeClassifier):
         step, keeps_prior = settings.step, settings.step is not None and settings.step.keeps_prior
         target = {"target": settings.target, "target_weight": settings.target_weight}
         view = {"gaps_in_view": settings.gaps_in_view, "random_state": rng}
-        objective = Objective.of_rows(model, rows, self._rule, keep_prior=keeps_prior, **target, **view)
+        objective = Objective.from_rows(model, rows, self._rule, keep_prior=keeps_prior, **target, **view)
         if keeps_prior and model.family_.priors is not None:
             warn(
                 f"{step} undo the priors of the estimator: they make posteriors fit the class weights of the training "

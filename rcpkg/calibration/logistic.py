@@ -220,7 +220,7 @@ class Curvature(NamedTuple):
     ends: Sequence[int] = ()  # of the blocks but the last
 
     @classmethod
-    def of_blocks(cls, blocks: Sequence[Array]) -> "Curvature":
+    def from_blocks(cls, blocks: Sequence[Array]) -> "Curvature":
         """That with these diagonal blocks."""
         factors = [jittered_cholesky(block, JITTER[1:]) for block in blocks]
         return cls(factors, np.cumsum([len(block) for block in blocks])[:-1].tolist())

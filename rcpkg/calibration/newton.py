@@ -66,7 +66,7 @@ class Stalling:
 
     def moved(self, point: Iterate, following: Iterate) -> Iterate | None:
         """The point that follows, or None where rounding has had the say for so many steps."""
-        gain, rounding = point.at.value - following.at.value, 4 * EPS * abs(point.at.value)
+        gain, rounding = point.evaluation.value - following.evaluation.value, 4 * EPS * abs(point.evaluation.value)
         self.idle = self.idle + 1 if gain <= rounding else 0
         return following if self.idle < STALLED else None
 
@@ -89,7 +89,7 @@ class NewtonRun(Stalling):
         return end and self.moved(point, end)
 
     def _step(self, point: Iterate) -> Iterate | None:
-        F, g = point.objective, point.at.gradient
+        F, g = point.objective, point.evaluation.gradient
         curvature = F.curvature(point.z, self.damping) if self.damping else point.curvature
         if F.exact:
             step = bounded_step(
@@ -104,7 +104,7 @@ class NewtonRun(Stalling):
             return None
         length, following = end
         if not F.exact:
-            self.pairs.append((following.z - point.z, following.at.gradient - g))
+            self.pairs.append((following.z - point.z, following.evaluation.gradient - g))
         if F.exact:
             far = length * np.abs(F.beta(step)).max()
             self.radius = max(far, LEAST_RADIUS) if length < 1 else max(self.radius, 2 * far)
@@ -126,7 +126,7 @@ class SharedRun(NewtonRun):
     solve: Solve | None = None
 
     def _step(self, point: Iterate) -> Iterate | None:
-        F, g, end = point.objective, point.at.gradient, None
+        F, g, end = point.objective, point.evaluation.gradient, None
         if not F.exact:
             return super()._step(point)
         if self.solve is not None and not self.damping and "curvature" not in point.__dict__:
@@ -139,9 +139,9 @@ class SharedRun(NewtonRun):
                 return None
             self.solve = point.curvature.solve
             self.pairs.clear()
-        after = following.at.gradient
+        after = following.evaluation.gradient
         self.pairs.append((following.z - point.z, after - g))
-        following = F.iterate(following.z, following.at, 0.5 * float(after @ self.solve(after)))
+        following = F.iterate(following.z, following.evaluation, 0.5 * float(after @ self.solve(after)))
         if following.estimate > SHARED * point.estimate:
             self.solve = None
         return following
@@ -149,7 +149,7 @@ class SharedRun(NewtonRun):
 
 def descended(point: Iterate, direction: Array) -> tuple[float, Iterate] | None:
     """The first of ever shorter steps that falls enough: its length, and where it ends; None if none does."""
-    F, before = point.objective, point.at
+    F, before = point.objective, point.evaluation
     slope = float(before.gradient @ direction)
     if not slope < 0:
         return None
@@ -205,7 +205,7 @@ def search_start(point: Iterate) -> Iterate:
         if on_part.promise <= enough:
             break
     found = F.iterate(on_part.z)
-    return found if found.at.value < point.at.value else F.better_start(point)
+    return found if found.evaluation.value < point.evaluation.value else F.better_start(point)
 
 
 @dataclass(frozen=True)
@@ -236,7 +236,7 @@ class LBFGSRun(Stalling):
         self.metric: Callable[[Array], Array] | None = None
 
     def __call__(self, point: Iterate, t: int) -> Iterate | None:
-        F, g = point.objective, point.at.gradient
+        F, g = point.objective, point.evaluation.gradient
         if self.metric is None:
             self.metric = metric(self.name, F, point.z)
         end = descended(point, -quasi_newton(g, self.metric, self.pairs))
@@ -245,10 +245,10 @@ class LBFGSRun(Stalling):
             end = descended(point, -self.metric(g))
         if end is None:
             return None
-        following, after = end[1], end[1].at.gradient
+        following, after = end[1], end[1].evaluation.gradient
         self.pairs.append((following.z - point.z, after - g))
         promise = 0.5 * float(after @ quasi_newton(after, self.metric, self.pairs))
-        return self.moved(point, F.iterate(following.z, following.at, promise))
+        return self.moved(point, F.iterate(following.z, following.evaluation, promise))
 
 
 def quasi_newton(g: Array, metric: Callable[[Array], Array], pairs: Collection[tuple[Array, Array]]) -> Array:

@@ -154,7 +154,7 @@ class Objective:
 
     def __post_init__(self) -> None:
         if not isinstance(self.rows, Rows):
-            object.__setattr__(self, "rows", Rows.of(self.rows, self.Y.argmax(axis=1), self.sample_weight))
+            object.__setattr__(self, "rows", Rows.from_arrays(self.rows, self.Y.argmax(axis=1), self.sample_weight))
             object.__setattr__(self, "Y", None)
             object.__setattr__(self, "sample_weight", None)
         if self.labels is None:
@@ -166,7 +166,7 @@ class Objective:
             object.__setattr__(self, "start", start)
 
     @classmethod
-    def of(
+    def from_estimator(
         cls,
         estimator: ClosedFormClassifier,
         X: ArrayLike,
@@ -191,10 +191,10 @@ class Objective:
         """
         model = clone(estimator)
         rows = model._training_rows(X, y, sample_weight)
-        return cls.of_rows(model, rows, rule, target, target_weight, keep_prior, gaps_in_view, random_state)
+        return cls.from_rows(model, rows, rule, target, target_weight, keep_prior, gaps_in_view, random_state)
 
     @classmethod
-    def of_rows(
+    def from_rows(
         cls,
         model: ClosedFormClassifier,
         rows: Rows,
@@ -284,7 +284,7 @@ class Objective:
         """The one of the `Losses` whose gradient the rule gives: the log-loss but for `soft_error_weights`."""
         return "soft_error" if self.rule is soft_error_weights else "log_loss"
 
-    def at(self, statistics: Statistics, parameters: Any = None, step: float = 0.0) -> Point:
+    def evaluate(self, statistics: Statistics, parameters: Any = None, step: float = 0.0) -> Point:
         """The point of ``statistics``, by one pass over the rows; of ``parameters``, where they are known already.
 
         ``step`` is entered as the length of the step that led there. Raises `InvalidStatistics` if there is no model.

@@ -61,7 +61,7 @@ def optimum(
             objective.rows.only("Newton's method, and what needs all rows at once,")  # or says so itself
             raise
         return most_probable(climb(objective, Safe(), Converged(tol), max_iter, start=start))
-    first = start if start is None or isinstance(start, Iterate) else smooth.at(start)
+    first = start if start is None or isinstance(start, Iterate) else smooth.evaluate(start)
     return most_probable(climb(smooth, step or Newton(), Converged(tol), max_iter, start=first))
 
 
@@ -90,7 +90,7 @@ def most_probable(path: Path) -> Path:
     direct, log_loss = path.chosen, path.point.losses.log_loss
     moved = along_the_fibre(F, finite(path.chosen.natural))
     for point in filter(None, (moved, direct)):
-        if F.at(F.labels, point.parameters).losses.log_loss <= log_loss + LOST:
+        if F.evaluate(F.labels, point.parameters).losses.log_loss <= log_loss + LOST:
             unique = point is moved and is_attained(path)
             path.chosen, path.joint_model = point, "most probable" if unique else "search"
             return path
@@ -139,7 +139,7 @@ def along_the_fibre(objective: Objective, natural: Any) -> Iterate | None:
         if fibre.dimension > LARGEST:
             return None
         start = fibre.iterate(np.zeros(fibre.dimension))
-        if np.isfinite(start.at.value):
+        if np.isfinite(start.evaluation.value):
             try:
                 return climb(fibre, Newton(), Converged(ALONG), MOST_STEPS, start=start).point
             except np.linalg.LinAlgError:  # the curvature is singular but for rounding

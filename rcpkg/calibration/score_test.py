@@ -124,7 +124,7 @@ class Null:
     def _statistic(self, X: Array) -> float:
         model, Y = self._learner, one_hot(self.y, len(self.model.classes_))
         if model.learns_structure:
-            model.learn_structure(Rows.of(X, self.y))
+            model.learn_structure(Rows.from_arrays(X, self.y))
         encoded = model.encode(X)
         statistics = model.statistics(encoded, Y)
         P = np.exp(log_posterior_of(model, encoded, model.parameters(statistics)))
@@ -153,7 +153,7 @@ def null_of(
     Y = one_hot(labels, len(classifier.classes_))
     classifier._prepare(rows)
     model = classifier.family_
-    model.learn_structure(Rows.of(rows, labels))
+    model.learn_structure(Rows.from_arrays(rows, labels))
     encoded = model.encode(rows)
     model.check_complete(encoded)
     model.check_full(encoded)

@@ -81,7 +81,7 @@ class Fixed(StepOfLength):
 
     def _next(self, F: Objective, point: Point, t: int, rng: np.random.RandomState) -> Point:
         lr = self.learning_rate
-        return F.at(*self._valid(F.family, point.statistics, F.moved(point.statistics, point.gradient, lr)), lr)
+        return F.evaluate(*self._valid(F.family, point.statistics, F.moved(point.statistics, point.gradient, lr)), lr)
 
     def _valid(self, family: Family, old: Statistics, new: Statistics) -> tuple[Statistics, Any]:
         """New statistics with their parameters; a subclass may mend what is invalid."""
@@ -115,7 +115,7 @@ class Batches(Fixed):
                 gradient = gradient + share * F.target.weight * F.target.statistics
             new = F.moved(statistics, gradient, lr, share)
             statistics, parameters = self._valid(family, statistics, new)
-        return F.at(statistics, parameters, lr)
+        return F.evaluate(statistics, parameters, lr)
 
 
 @dataclass(frozen=True)
@@ -173,7 +173,7 @@ class SafeRun:
         """The point that a change of the statistics leads to, if it is valid and F gains enough for the way."""
         F = self.objective
         try:
-            following = F.at(F.family.safe_update(point.statistics, change), step=lr)
+            following = F.evaluate(F.family.safe_update(point.statistics, change), step=lr)
             enough = following.value - point.value >= SUFFICIENT_GAIN * F.distance(point, following)
             return following if enough else None
         except InvalidStatistics:  # rounding can make a covariance singular that is not so in exact arithmetic

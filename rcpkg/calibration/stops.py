@@ -44,7 +44,7 @@ class Path:
     >>> from rcpkg import GaussianNB
     >>> from rcpkg.calibration import Fixed, Objective, SoftErrorRises, climb
     >>> X, y = load_iris(return_X_y=True)
-    >>> path = climb(Objective.of(GaussianNB(), X, y), Fixed(0.1), SoftErrorRises(), 63)
+    >>> path = climb(Objective.from_estimator(GaussianNB(), X, y), Fixed(0.1), SoftErrorRises(), 63)
     >>> path.best_iter, path.stop_reason
     (63, 'max_iter')
     >>> round(path.chosen.model.score(X, y), 2)

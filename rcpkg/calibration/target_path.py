@@ -62,7 +62,7 @@ class TargetPath:
             self.lack = f"{F.form.size} parameters and {F.rows} rows are more than its Hessians are made for"
 
     @classmethod
-    def of(
+    def from_estimator(
         cls,
         model: ClosedFormClassifier,
         target: str | ClosedFormClassifier,
@@ -81,14 +81,14 @@ class TargetPath:
         if not isinstance(rows[0], Rows):
             model = copy(model)
             model._prepare(rows[0])
-            rows = (Rows.of(*rows),)
+            rows = (Rows.from_arrays(*rows),)
         view = {"gaps_in_view": gaps_in_view, "random_state": random_state}
-        objective = Objective.of_rows(model, *rows, target=target, target_weight=1.0, **view)
+        objective = Objective.from_rows(model, *rows, target=target, target_weight=1.0, **view)
         path = cls(objective, model.family_, target, n_weights=n_weights)
         if not (fills and path.gaps and can(path.prepared, MARGINALS)):
             return path
         fill = partial(filled_block, copy(path.prepared), path.prepared.parameters(objective.labels))
-        return cls.of(model, target, rows[0].map(fill), n_weights=n_weights)
+        return cls.from_estimator(model, target, rows[0].map(fill), n_weights=n_weights)
 
     def follow(self, b: float, tol: float = TOL, safe_tol: float = 1e-8) -> Path:
         """The path to the optimum of the weight b, from where others predict it or the start of b, to where a step
@@ -104,7 +104,7 @@ class TargetPath:
             self.path = climb(F, Safe(), Converged(safe_tol), start=start)
         else:
             F = self.conditional = self.conditional.with_weight(b)
-            start = F.at(None) if near is None else self._predicted(F, others[:NEAREST])
+            start = F.evaluate(None) if near is None else self._predicted(F, others[:NEAREST])
             self.path = climb(F, SharedNewton(), Converged(tol, tol <= TOL), start=start)
         self.path.joint_model, self._paths[b] = "optimum", self.path
         return self.path
@@ -115,7 +115,7 @@ class TargetPath:
         optima = [self._paths[b].point.z for b in weights]
         powers = np.vander(np.log(np.divide(weights, F.target.weight)), increasing=True)
         predicted = np.linalg.inv(powers)[0] @ np.array(optima)
-        return min((F.iterate(z) for z in (optima[0], predicted)), key=lambda point: point.at.value)
+        return min((F.iterate(z) for z in (optima[0], predicted)), key=lambda point: point.evaluation.value)
 
     def log_posterior(self, X: Any, path: Path) -> Array:
         """log p(y | x) of rows at an optimum."""

@@ -39,7 +39,7 @@ def describe_block(model: Any, block: Block) -> BlockSummary:
     """Validate a block, and tell what ``model`` learns from it alone."""
     model = clone(model)
     if block.y is None:
-        raise ValueError("it has no labels: name the column with label=…, or take Rows.of(X, y)")
+        raise ValueError("it has no labels: name the column with label=…, or take Rows.from_arrays(X, y)")
     weight = weights_of(block)
     X, y = model._check_rows(block.X, block.y)
     counting = Block(X, y, weight).counting()

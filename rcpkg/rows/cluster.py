@@ -19,7 +19,7 @@ def partitions(X: Any, y: Any, sample_weight: Any, label: str | None, weights: s
     except ImportError as error:
         raise ImportError("Rows.from_dask needs dask: pip install 'dask[dataframe,distributed]'") from error
     if not hasattr(X, "to_delayed"):
-        raise ValueError(f"X must be a Dask array or frame; got {type(X).__name__}, which Rows.of may take")
+        raise ValueError(f"X must be a Dask array or frame; got {type(X).__name__}, which Rows.from_arrays may take")
     check_names(label, weights)
     for parameter, given, column, name in (
         ("y", y, "label", label),

@@ -32,16 +32,16 @@ BLOCK_SIZE = 2**17  # rows of a block that is read from a file
 class Rows:
     """Blocks of rows that can be gone through again.
 
-    ``Rows.of`` takes what is in memory, ``Rows.from_parquet`` files, ``Rows.from_dask`` the collections of a cluster. A
-    classifier is fitted to them by ``fit(rows)``, the labels and the weights being those of the blocks. Classes and
-    names may first appear in a late block; a block may be empty. Errors name the block.
+    ``Rows.from_arrays`` takes what is in memory, ``Rows.from_parquet`` files, ``Rows.from_dask`` the collections of a
+    cluster. A classifier is fitted to them by ``fit(rows)``, the labels and the weights being those of the blocks.
+    Classes and names may first appear in a late block; a block may be empty. Errors name the block.
 
     Examples
     --------
     >>> from sklearn.datasets import load_iris
     >>> from rcpkg import QDA, Rows
     >>> X, y = load_iris(return_X_y=True)
-    >>> rows = Rows.of(X, y)  # or Rows.from_parquet("iris.parquet", "kind")
+    >>> rows = Rows.from_arrays(X, y)  # or Rows.from_parquet("iris.parquet", "kind")
     >>> QDA().fit(rows).score(X, y) == QDA().fit(X, y).score(X, y)
     True
     """
@@ -88,7 +88,7 @@ class Rows:
         return np.concatenate(list(self.each(OfX(function))))
 
     @staticmethod
-    def of(
+    def from_arrays(
         X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None, block_size: int | None = None
     ) -> Rows:
         """Rows that are in memory, as one block, or in blocks of ``block_size`` rows."""

@@ -50,8 +50,8 @@ def iteration(model, X, y):
     model._prepare(X)
     Y = one_hot(y, len(model.classes_))
     objective = Objective(model.family_, model.family_.encode(X), Y)
-    start = objective.at(objective.start)
-    return lambda: objective.at(objective.moved(start.statistics, start.gradient, 0.1))
+    start = objective.evaluate(objective.start)
+    return lambda: objective.evaluate(objective.moved(start.statistics, start.gradient, 0.1))
 
 
 def bare_products(n, d, r):

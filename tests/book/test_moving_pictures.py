@@ -36,7 +36,7 @@ def set_slider(opened, figure, label, value):
 def test_calibration_in_the_browser_is_that_of_the_library(opened, weight):
     data = calibrated_clouds()
     X, y = np.array(data["rows"]), np.array(data["labels"])
-    objective = Objective.of(GaussianNB(), X, y, target="pooled", target_weight=weight)
+    objective = Objective.from_estimator(GaussianNB(), X, y, target="pooled", target_weight=weight)
     ours = climb(objective, Fixed(LEARNING_RATE), max_iter=60).point
     theirs = opened.evaluate(
         "([rows, labels, weight, rate]) => movingPictures.calibrate(rows, labels, 60, weight, rate).model",
@@ -66,7 +66,7 @@ def test_the_front_picture_ends_where_the_library_does_and_rests_where_motion_is
     said = page.locator("#moving-front .said")
     assert said.text_content().startswith("After 300" if motion == "reduce" else "Fitted by counting")
     data = calibrated_clouds()
-    objective = Objective.of(
+    objective = Objective.from_estimator(
         GaussianNB(), np.array(data["rows"]), np.array(data["labels"]), target="pooled", target_weight=1.0
     )
     log_P = climb(objective, Fixed(LEARNING_RATE), max_iter=300).point.model.predict_log_proba(np.array(data["fresh"]))
@@ -98,16 +98,16 @@ def test_leaf_and_fibre_in_the_browser_are_those_of_the_library(opened):
     data = leaf_and_fibre() | {"updates": 20}
     X, y = states(data["copies"], data["counts"])
     start = CategoricalNB().fit(X, y, sample_weight=np.where(X[:, 0] == 1.0, 1.0, 0.3))
-    objective = Objective.of(start, X, y)
+    objective = Objective.from_estimator(start, X, y)
     scale = len(X) / start.statistics_.count.sum()
-    point = objective.at(start.statistics_ * scale)
+    point = objective.evaluate(start.statistics_ * scale)
     outer = np.exp(point.parameters.log_prob[0, [0, 2]])
     theirs = opened.evaluate("([start, data]) => movingPictures.ways(start, data)", [outer.tolist(), data])
     eta = objective.family.natural_parameters(point.parameters)
     for _ in range(20):
-        point = objective.at(point.statistics + data["rate"] * point.gradient)
+        point = objective.evaluate(point.statistics + data["rate"] * point.gradient)
         model = objective.family.from_natural(eta)
-        eta = eta + data["gradientStep"] * objective.at(point.statistics, model).gradient
+        eta = eta + data["gradientStep"] * objective.evaluate(point.statistics, model).gradient
     ends = {"calibrated": point.parameters, "gradient": objective.family.from_natural(eta)}
     for way, theta in ends.items():
         assert theirs[way][-1] == pytest.approx(np.exp(theta.log_prob[0, [0, 2]]).tolist(), rel=1e-9)

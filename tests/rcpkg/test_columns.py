@@ -139,10 +139,12 @@ CONTAINERS = {
     "arrow table": arrow,
     "arrow table, dictionary": lambda values: arrow(values, lambda column: column.dictionary_encode()),
     "arrow batch": lambda values: arrow(values).to_batches()[0],
-    "blocks": lambda values: Rows.of(frame(pd.Series(objects(values))), Y, block_size=N // 2),
-    "blocks of a list": lambda values: Rows.of([[s, v] for s, v in zip(SIZE.tolist(), values)], Y, block_size=N // 2),
-    "blocks of polars": lambda values: Rows.of(pl.DataFrame({"size": SIZE, "it": values}), Y, block_size=N // 2),
-    "blocks of arrow": lambda values: Rows.of(arrow(values), Y, block_size=N // 2),
+    "blocks": lambda values: Rows.from_arrays(frame(pd.Series(objects(values))), Y, block_size=N // 2),
+    "blocks of a list": lambda values: Rows.from_arrays([*zip(SIZE.tolist(), values)], Y, block_size=N // 2),
+    "blocks of polars": lambda values: Rows.from_arrays(
+        pl.DataFrame({"size": SIZE, "it": values}), Y, block_size=N // 2
+    ),
+    "blocks of arrow": lambda values: Rows.from_arrays(arrow(values), Y, block_size=N // 2),
     "parquet": lambda values: Rows.from_parquet(parquet(arrow(values).append_column("label", pa.array(Y))), "label"),
 }
 CANNOT_HOLD = (TypeError, ValueError, OverflowError, pa.ArrowException, pl.exceptions.PolarsError, AttributeError)
@@ -285,7 +287,7 @@ LABEL_CONTAINERS = {
     "arrow, chunks": lambda values: pa.chunked_array([values]),
     "arrow, dictionary": lambda values: pa.array(values).dictionary_encode(),
     "column of a frame": lambda values: pd.DataFrame({"a": 0, "y": objects(values)}).to_numpy()[:, 1],
-    "blocks": lambda values: Rows.of(SIZE[:, None], objects(values), block_size=7),
+    "blocks": lambda values: Rows.from_arrays(SIZE[:, None], objects(values), block_size=7),
     "parquet": lambda values: Rows.from_parquet(parquet(pa.table({"size": SIZE, "y": values})), "y"),
 }
 
@@ -365,7 +367,7 @@ def test_containers_of_weights_make_no_difference(weights):
     expected = GaussianNB().fit(SIZE[:, None], Y, np.array(w)).predict_proba(SIZE[:, None])
     given = weights(w)
     assert_array_equal(GaussianNB().fit(SIZE[:, None], Y, given).predict_proba(SIZE[:, None]), expected)
-    rows = Rows.of(SIZE[:, None], Y, given, block_size=7)
+    rows = Rows.from_arrays(SIZE[:, None], Y, given, block_size=7)
     assert_allclose(GaussianNB().fit(rows).predict_proba(SIZE[:, None]), expected, atol=1e-12)
 
 
@@ -389,7 +391,7 @@ def test_classes_without_weight_are_left_out(model):
     without = clone(model).fit(X[some], y[some])
     assert_array_equal(given.predict_proba(X), without.predict_proba(X))
     if isinstance(model, GaussianNB | QDA | CategoricalNB | MultinomialNB | LDA):
-        blocks = clone(model).fit(Rows.of(X, y, 1.0 * some, block_size=8))
+        blocks = clone(model).fit(Rows.from_arrays(X, y, 1.0 * some, block_size=8))
         assert_array_equal(blocks.classes_, [1, 2])
         assert_allclose(blocks.predict_proba(X), without.predict_proba(X), atol=1e-10)
     with pytest.raises(ValueError, match="one class only"):
@@ -424,9 +426,9 @@ def test_counts_beyond_what_floats_count_are_refused(model):
 def test_labels_and_weights_are_as_many_as_rows(n, container, block_size):
     many = container(np.resize(Y, n))
     with pytest.raises(ValueError, match=f"X has {N} rows and y {n}"):
-        Rows.of(SIZE[:, None], many, block_size=block_size)
+        Rows.from_arrays(SIZE[:, None], many, block_size=block_size)
     with pytest.raises(ValueError, match=f"X has {N} rows and sample_weight {n}"):
-        Rows.of(SIZE[:, None], Y, container(np.ones(n)), block_size=block_size)
+        Rows.from_arrays(SIZE[:, None], Y, container(np.ones(n)), block_size=block_size)
 
 
 @pytest.mark.parametrize("name", ["a", ("a", 1), 3])
@@ -481,7 +483,7 @@ def test_sparse_rows_hold_what_the_matrix_does(model, dtype):
     X, y, words = np.array(WORDS * 4, dtype=float), np.tile([0, 1, 0, 1, 1, 0], 4), doubled(WORDS * 4, dtype)
     before = words.copy()
     dense = clone(model).fit(X, y).predict_proba(X)
-    for form in (words, words.tocsc(), words.tocoo(), Rows.of(words, y)):
+    for form in (words, words.tocsc(), words.tocoo(), Rows.from_arrays(words, y)):
         if isinstance(form, Rows) and not isinstance(model, BernoulliNB):
             continue
         found = clone(model).fit(form) if isinstance(form, Rows) else clone(model).fit(form, y)

@@ -76,7 +76,7 @@ def history() -> pd.Series[float]:
     """The soft errors of a run."""
     X, y = rows(0)
     frame: pd.DataFrame = rcpkg.RiskCalibration(rcpkg.QDA()).fit(X, y).history_
-    blocks: rcpkg.Rows = rcpkg.Rows.of(X, y, block_size=50)
+    blocks: rcpkg.Rows = rcpkg.Rows.from_arrays(X, y, block_size=50)
     in_blocks: rcpkg.LDA = rcpkg.LDA().fit(blocks)
     assert in_blocks.predict(blocks).shape == (len(y),)
     return frame["soft_error"]

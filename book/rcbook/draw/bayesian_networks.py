@@ -59,7 +59,7 @@ STATED = {
 
 def learnt_tree(codes: Array, cancer: Mapping[str, Any], tree: TAN, names: Sequence[str]) -> Figure:
     """The tree of TAN on ten measurements, features joined by lines."""
-    _, pairs = mutual_information(Rows.of(codes.astype(int), cancer.target), tree.n_states_, 2)
+    _, pairs = mutual_information(Rows.from_arrays(codes.astype(int), cancer.target), tree.n_states_, 2)
     children = {j: [] for j in range(-1, 10)}
     for j, parents in enumerate(tree.parents_):
         children[parents[0] if parents else -1].append(j)

@@ -74,7 +74,7 @@ def mirror_steps(
             s, found = by_steps.estimator_.statistics_, by_steps.estimator_
             m_mu = s.count.sum() * found.family_.mean_parameters(found.parameters_)
             gaps_of_tables.append(np.abs((s - m_mu).ravel()).max())
-            objective = Objective.of(model, X, y, target=target, target_weight=1.0)
+            objective = Objective.from_estimator(model, X, y, target=target, target_weight=1.0)
             trail = climb(objective, Safe(), Stop(), 30, keep_points=True)
             rises += [*np.diff([point.value for point in trail.points])]
     return slopes, ends, gaps_of_tables, rises, Y

@@ -151,7 +151,7 @@ def ends_on_the_fibre() -> tuple[Array, Array, Array, dict[str, Any], pd.DataFra
         "L-BFGS": ConditionalLikelihood(CategoricalNB(), solver="lbfgs", tol=1e-8),
     }
     ends = {name: learner.fit(bits, label) for name, learner in ends.items()}
-    path = climb(Objective.of(CategoricalNB(), bits, label), Safe(), Converged(1e-10))
+    path = climb(Objective.from_estimator(CategoricalNB(), bits, label), Safe(), Converged(1e-10))
     ends["safe steps, raw path"] = path.chosen.model
     table, posteriors = {}, {}
     for name, fitted in ends.items():
@@ -358,13 +358,13 @@ def gradients_with_gaps(
         (CategoricalNB(), gappy_bits, label),
         (TAN(), gappy_bits, label),
     ):
-        F = Objective.of(family, rows, labels)
+        F = Objective.from_estimator(family, rows, labels)
         at_start = F.start
-        center = F.at(at_start)
+        center = F.evaluate(at_start)
         for _ in range(4):
             W = rng.normal(size=(len(labels), len(np.unique(labels))))
             move = F.family.expected_statistics(F.X, W - W.mean(axis=1, keepdims=True), center.parameters)
-            ahead, behind = F.at(at_start + 1e-4 * move), F.at(at_start - 1e-4 * move)
+            ahead, behind = F.evaluate(at_start + 1e-4 * move), F.evaluate(at_start - 1e-4 * move)
             slope = ahead.value - behind.value
             told = center.gradient.dot(ahead.natural) - center.gradient.dot(behind.natural)
             way = np.linalg.norm((ahead.natural - behind.natural).ravel())
@@ -378,7 +378,7 @@ def two_tops(first: tuple[int, int], second: tuple[int, int]) -> pd.DataFrame:
     table = {0.0: first, 1.0: second, np.nan: (50, 400)}
     rows = np.repeat(list(table), [sum(pair) for pair in table.values()])
     labels = np.concatenate([np.repeat([0, 1], pair) for pair in table.values()])
-    F = Objective.of(CategoricalNB(), rows[:, None], labels, target_weight=10.0)
+    F = Objective.from_estimator(CategoricalNB(), rows[:, None], labels, target_weight=10.0)
     counts, ends = F.start.count, {}
     for name, share in {"closed form": None, "value 0": 0.9, "value 1": 0.1}.items():
         start = F.start
@@ -426,12 +426,12 @@ def steps_with_gaps(
         (CategoricalNB(), gappy_bits, label),
         (TAN(), gappy_bits, label),
     ):
-        F = Objective.of(family, rows, labels, target_weight=1.0)
+        F = Objective.from_estimator(family, rows, labels, target_weight=1.0)
         path = climb(F, Safe(), Converged(1e-6), max_iter=400, keep_points=True)
         values = np.array([point.value for point in path.points])
         falls += [*np.diff(values) / abs(values[0])]
         lengths.append(F.promised_gain(path.points[-1]))
-        at_once = F.start + 1e4 * F.at(F.start).gradient
+        at_once = F.start + 1e4 * F.evaluate(F.start).gradient
         try:
             F.family.parameters(at_once)
         except InvalidStatistics:
@@ -456,8 +456,8 @@ def gaps_in_view(
     masks = np.array(list(product([False, True], repeat=4)))
     rho = np.where(masks, rate, 1 - rate).prod(axis=1)
     copies = np.vstack([np.where(mask, np.nan, bits) for mask in masks])
-    view = Objective.of(TAN(), copies, np.tile(label, len(masks)), np.repeat(rho, len(bits)))
-    point = view.at(view.start)
+    view = Objective.from_estimator(TAN(), copies, np.tile(label, len(masks)), np.repeat(rho, len(bits)))
+    point = view.evaluate(view.start)
     of_tree = np.exp(point.model.predict_joint_log_proba(every))
 
     def by_hand(mask, rows):
@@ -469,8 +469,8 @@ def gaps_in_view(
     enumerated = sum(
         weight * by_hand(mask, bits)[np.arange(len(bits)), label].sum() for weight, mask in zip(rho, masks)
     )
-    by_library = Objective.of(TAN(), bits, label, gaps_in_view=masks[1:])
-    at_library = by_library.at(by_library.start)
+    by_library = Objective.from_estimator(TAN(), bits, label, gaps_in_view=masks[1:])
+    at_library = by_library.evaluate(by_library.start)
     of_tree = np.exp(at_library.model.predict_joint_log_proba(every))
     evenly = sum(by_hand(mask, bits)[np.arange(len(bits)), label].mean() for mask in masks) / len(masks)
     chance = rng.dirichlet(np.ones(32)).reshape(16, 2)
@@ -850,8 +850,8 @@ def gradient_entries(
         (CategoricalNB(), gappy_bits, label),
         (TAN(), gappy_bits, label),
     ):
-        F, Y = Objective.of(family, rows, labels), np.eye(labels.max() + 1)[labels]
-        center = F.at(F.start)
+        F, Y = Objective.from_estimator(family, rows, labels), np.eye(labels.max() + 1)[labels]
+        center = F.evaluate(F.start)
         eta = F.family.natural_parameters(center.parameters)
 
         def conditional(eta, F=F, Y=Y, rows=rows):
@@ -860,7 +860,7 @@ def gradient_entries(
             joint = F.family.log_joint(F.X, theta)
             log_P = joint - np.logaddexp.reduce(joint, axis=1, keepdims=True)
             if rows is gappy_bits:
-                g = enumerated(F.at(F.family.mean_parameters(theta)).model, Y)[0]
+                g = enumerated(F.evaluate(F.family.mean_parameters(theta)).model, Y)[0]
             else:
                 g = F.family.expected_statistics(F.X, Y - np.exp(log_P), theta).ravel()
             return log_P[Y > 0].sum(), g, F.family.natural_parameters(theta).ravel()

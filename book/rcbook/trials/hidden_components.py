@@ -158,8 +158,8 @@ def gradients(X: Array, y: Array) -> tuple[Array, Array, Array, Array]:
         differences[place] = (up - down) / (2 * step[place])
     largest = abs(by_hand).max()
 
-    found = Objective.of(model, X, y)
-    found = found.at(found.start).gradient.components
+    found = Objective.from_estimator(model, X, y)
+    found = found.evaluate(found.start).gradient.components
     library = np.concatenate([found.count[:, None], found.first, found.second], axis=1).reshape(eta.shape)
 
     # the Hessian in the units of the statistics: changes of the gradient less variances along sums and differences
@@ -197,8 +197,8 @@ def slopes_with_gaps(rng: np.random.Generator) -> Array:
     """Differences of CLL along statistics less what the gradient tells, relative, for rows with gaps."""
     off = []
     for model, X, y in tables_with_gaps(rng).values():
-        F = Objective.of(model, X, y)
-        start, family = F.at(F.start), F.family
+        F = Objective.from_estimator(model, X, y)
+        start, family = F.evaluate(F.start), F.family
         change = 1e-4 * family.expected_statistics(F.X, rng.uniform(size=(len(y), 2)), start.parameters)
         ends = [family.parameters(start.statistics + sign * change) for sign in (1, -1)]
         up, down = (log_softmax(family.log_joint(F.X, end), axis=1)[np.arange(len(y)), y].sum() for end in ends)
@@ -211,12 +211,12 @@ def climbs() -> tuple[Array, Array, Array, Array]:
     """Gains of safe steps, what the end still promises, how far ends of other starts differ, lengths not valid."""
     gains, promised, ends, invalid = [], [], [], []
     for model, X, y in tables_with_gaps(np.random.default_rng(142)).values():
-        F = Objective.of(model, X, y, target="pooled", target_weight=0.3)
+        F = Objective.from_estimator(model, X, y, target="pooled", target_weight=0.3)
         path = climb(F, Safe(), Converged(1e-8), 300, keep_points=True)
         gains.extend(np.diff([point.value for point in path.points]))
         promised.append(slope(F, path.point, len(y)) / len(y))
         try:
-            F.at(F.start + 1e4 * F.at(F.start).gradient)
+            F.evaluate(F.start + 1e4 * F.evaluate(F.start).gradient)
         except InvalidStatistics:
             invalid.append(True)
         else:
@@ -224,7 +224,7 @@ def climbs() -> tuple[Array, Array, Array, Array]:
     for seed in range(4):
         start = Mixture(GaussianNB(), n_components=3, n_starts=1, random_state=seed)
         X, y = corners(200, np.random.default_rng(143))
-        F = Objective.of(start, X, y, target="pooled", target_weight=0.3)
+        F = Objective.from_estimator(start, X, y, target="pooled", target_weight=0.3)
         ends.append(climb(F, Safe(), Converged(1e-8), 300).point.value)
     return np.array(gains), np.array(promised), np.ptp(ends), np.array(invalid)
 
@@ -235,7 +235,7 @@ def slope(F: Objective, point: Any, n: int) -> float:
     for c in range(2):
         weights = np.tile(np.eye(2)[c], (n, 1))
         change = 1e-3 * F.family.expected_statistics(F.X, weights, point.parameters)
-        found.append((F.at(point.statistics + change).value - F.at(point.statistics - change).value) / 2)
+        found.append((F.evaluate(point.statistics + change).value - F.evaluate(point.statistics - change).value) / 2)
     return max(map(abs, found))
 
 

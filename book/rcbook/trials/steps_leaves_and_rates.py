@@ -834,7 +834,7 @@ def fixed_points_and_rates() -> tuple[list[float], list[float], Array, Array]:
         ("NB", CategoricalNB(), codes),
         ("QDA", QDA(), rows),
     ):
-        trail = climb(Objective.of(model, X, y), Safe(), Stop(), 160, keep_points=True)
+        trail = climb(Objective.from_estimator(model, X, y), Safe(), Stop(), 160, keep_points=True)
         ends = [min(t, trail.n_iter) for t in (5, 10, 20, 40, 160)]
         etas = np.array([trail.points[t].natural.ravel() for t in ends])
         losses = trail.frame.log_loss.to_numpy()
@@ -860,7 +860,7 @@ def kept_by_a_target(wine_X: Array, wine_y: Array) -> tuple[Array, list[float], 
 
     shares, lacks, size = [], [], len(wine_y)
     for b in (0.1, 1.0):
-        objective = Objective.of(LDA(), wine_X, wine_y, target="generative", target_weight=b)
+        objective = Objective.from_estimator(LDA(), wine_X, wine_y, target="generative", target_weight=b)
         family, aim = objective.family, objective.target.statistics
         grand = size * family.mean_parameters(family.grand_parameters(aim)[0])
         best = climb(objective, Safe(), Stop(), 600, keep_points=True).points[-1].value
@@ -872,7 +872,7 @@ def kept_by_a_target(wine_X: Array, wine_y: Array) -> tuple[Array, list[float], 
             lacks.append((best - trail.points[-1].value) / size)
     moved = []
     for model, X, labels in ((LDA(), wine_X, wine_y), (CategoricalNB(), codes, y), (QDA(), rows, y)):
-        trail = climb(Objective.of(model, X, labels), Safe(), Stop(), 400, keep_points=True)
+        trail = climb(Objective.from_estimator(model, X, labels), Safe(), Stop(), 400, keep_points=True)
         first = trail.points[0]
         kl = apart(trail, first.natural, first.statistics * (1 / len(labels)))
         moved.append((kl[min(100, trail.n_iter)], kl[-1]))

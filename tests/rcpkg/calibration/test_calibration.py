@@ -740,10 +740,10 @@ def test_peak_memory_of_an_iteration(name):
     model._prepare(X)
     Y = one_hot(y, r)
     objective = Objective(model.family_, model.family_.encode(X), Y)
-    current = objective.at(objective.start)
+    current = objective.evaluate(objective.start)
     tracemalloc.start()
     try:
-        objective.at(objective.moved(current.statistics, current.gradient, 0.01))
+        objective.evaluate(objective.moved(current.statistics, current.gradient, 0.01))
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -782,7 +782,7 @@ def test_statistics_of_the_labels_are_taken_once(settings, passes, more):
 def test_a_step_remembers_nothing_of_a_run():
     """Two runs of the same step are alike, and lengths of steps and secants do not reach the second."""
     X, y = gaussian_rows()
-    objective, step = Objective.of(QDA(), X, y, target_weight=1.0), Safe(1.0)
+    objective, step = Objective.from_estimator(QDA(), X, y, target_weight=1.0), Safe(1.0)
     first, second = climb(objective, step), climb(objective, step)
     assert first.history == second.history and first.n_iter > 3
     assert step == Safe(1.0)
@@ -792,7 +792,7 @@ def test_a_step_remembers_nothing_of_a_run():
 
 def test_a_path_keeps_its_points_if_asked():
     X, y = gaussian_rows()
-    objective = Objective.of(GaussianNB(), X, y)
+    objective = Objective.from_estimator(GaussianNB(), X, y)
     path = climb(objective, Fixed(0.05), Best("error"), 10, keep_points=True)
     assert len(path.points) == 11 and path.point is path.points[-1] and path.chosen is path.points[path.best_iter]
     assert climb(objective, Fixed(0.05), Best("error"), 10).points == []

@@ -183,7 +183,7 @@ def test_the_weight_is_the_one_that_does_best_over_the_honest_comparison():
 def test_what_is_left_to_gain_is_at_most_what_the_gradient_promises(name, b):
     """F* − F ≤ (m + b m̄)²/(2 b m̄) times the promised gain, near the optimum."""
     X, y = rows_for(name)
-    objective = Objective.of(clone(MODELS[name]), X, y, target_weight=b)
+    objective = Objective.from_estimator(clone(MODELS[name]), X, y, target_weight=b)
     tols = (1e-4, 1e-6, 1e-8, 1e-12)
     ends = {tol: climb(objective, Safe(), Converged(tol)).chosen for tol in tols}
     assert all(objective.promised_gain(end) <= tol for tol, end in ends.items())

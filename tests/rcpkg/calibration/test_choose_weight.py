@@ -30,7 +30,7 @@ def newton(name, target, seed=0):
     X, y = rows_for(name, seed)
     model = clone(ML[name])
     X, y = model._check_X_y(X, y)
-    return TargetPath.of(model, target, X, y), X, y
+    return TargetPath.from_estimator(model, target, X, y), X, y
 
 
 def kept(path):
@@ -45,9 +45,9 @@ def test_newton_arrives_where_safe_steps_do(name, target):
     safe = learner(ML[name], 0.3, target).fit(X, y)
     assert_allclose(np.exp(kept(path)), safe.predict_proba(X), atol=2e-4)
     F = path.conditional
-    theirs = F.at(safe.estimator_.statistics_)
+    theirs = F.evaluate(safe.estimator_.statistics_)
     # what the stopping rule of Newton's method leaves at most
-    assert F.size * F(path.path.point.z).value <= F.size * theirs.at.value + 2 * TOL * F.size
+    assert F.size * F(path.path.point.z).value <= F.size * theirs.evaluation.value + 2 * TOL * F.size
 
 
 @each_target
@@ -63,7 +63,7 @@ def test_a_row_of_little_weight_left_out_is_a_refit_without_it(name, target):
         model = clone(ML[name])
         model._check_X_y(rows, labels)
         weights = np.append(np.ones(len(y)), weight)
-        with_it = TargetPath.of(model, target, rows, labels, weights)
+        with_it = TargetPath.from_estimator(model, target, rows, labels, weights)
         with_it.follow(3.0)
         left_out, _ = with_it.left_out()
         off.append(np.abs(left_out[-1] - refit).max() / np.abs(kept(with_it)[-1] - refit).max())
@@ -145,7 +145,7 @@ def test_whole_weights_are_repetitions(name):
 def newton_of(name, X, y, weight):
     model = clone(ML[name])
     rows, labels = model._check_X_y(X, y)
-    path = TargetPath.of(model, "pooled", rows, labels, weight)
+    path = TargetPath.from_estimator(model, "pooled", rows, labels, weight)
     path.follow(0.5)
     return np.exp(kept(path)[:50])
 
@@ -199,7 +199,7 @@ def test_gaps_in_blocks_are_filled_too():
     X, y = load_iris(return_X_y=True)
     X[::10, 1] = np.nan
     order = np.random.default_rng(0).permutation(len(y))
-    blocks = Rows.of(X[order], y[order], block_size=60)
+    blocks = Rows.from_arrays(X[order], y[order], block_size=60)
     settings = {"target": "pooled", "target_weights": [1.0, 10.0], "cv": 3}
     found = RiskCalibrationCV(LDA(), **settings).fit(blocks)
     fold = np.concatenate([np.random.default_rng([0, n]).permutation(n) % 3 for n in (60, 60, 30)])  # as blocks divide

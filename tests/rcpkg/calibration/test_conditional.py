@@ -74,7 +74,7 @@ def test_gradient_and_hessian_of_the_objective_in_minimal_coordinates(name, b, l
         for constant in "LARGEST", "LARGEST_OF_MANY":
             monkeypatch.setattr(f"rcpkg.calibration.conditional.{constant}", 0)
     F = Conditional(objective_of(name, b), l2)
-    z = F.at(None).z
+    z = F.evaluate(None).z
     z = z + 0.03 * np.random.default_rng(0).standard_normal(len(z))
     steps = 1e-5 * np.eye(len(z))
     ends = [(F(z + e), F(z - e)) for e in steps]

@@ -205,7 +205,7 @@ def test_quasi_newton_steps_satisfy_the_secant_equation():
     """H⁻¹y = s for the last pair; without pairs, the first inverse Hessian's own."""
     objective, B = objective_of("LDA", free=2)
     V = objective.contrasts(B)
-    curvature = Curvature.of_blocks([objective.curvature(V)])
+    curvature = Curvature.from_blocks([objective.curvature(V)])
     rng = np.random.default_rng(0)
     pairs = []
     for _ in range(3):
@@ -226,7 +226,7 @@ def test_conjugate_gradients_solve_newtons_system(name, free, l2):
     change = (objective(V + 1e-5 * D).gradient - objective(V - 1e-5 * D).gradient) / 2e-5
     assert np.allclose(of_rows(D), change, rtol=1e-4, atol=1e-6)
     g = objective(V).gradient.ravel()
-    curvature = Curvature.of_blocks(list(objective.curvature(V, full=False)))
+    curvature = Curvature.from_blocks(list(objective.curvature(V, full=False)))
     squared = g @ curvature.solve(g)
     g *= 0.09 / np.sqrt(squared)
     x = conjugate(g, lambda d: of_rows(d.reshape(V.shape)).ravel(), curvature.solve)
@@ -239,8 +239,8 @@ def test_conjugate_gradients_solve_newtons_system(name, free, l2):
 def test_the_search_never_starts_above_the_closed_form(name, b):
     """A start that a sample or a regression offers is taken only if it is better."""
     X, y = rows_for(name)
-    F = Conditional(Objective.of(ML[name], X, y, target_weight=b))
-    point = F.at(None)
+    F = Conditional(Objective.from_estimator(ML[name], X, y, target_weight=b))
+    point = F.evaluate(None)
     assert search_start(point).value >= point.value
 
 
@@ -357,7 +357,7 @@ def test_many_rows_of_many_coefficients_have_a_curvature_of_some_rows_by_class(l
     X = (rng.randint(4, size=(3000, 2)) + (y[:, None] > [0, 1])).clip(0, 3).astype(float)
     expected = ConditionalLikelihood(CategoricalNB(), l2=l2).fit(X, y)
     monkeypatch.setattr("rcpkg.calibration.conditional.LARGEST_OF_MANY", 5)
-    F = Conditional(Objective.of(CategoricalNB(), X, y), l2)
+    F = Conditional(Objective.from_estimator(CategoricalNB(), X, y), l2)
     assert not F.dense and F.part.rows < F.rows
     found = ConditionalLikelihood(CategoricalNB(), l2=l2).fit(X, y)
     assert found.converged_ and expected.converged_

@@ -38,14 +38,14 @@ def test_the_objective_is_the_average_over_all_patterns(name, weight):
     """By brute force, of what a fitted classifier says of the rows behind each mask."""
     X, y = complete(name)
     w = np.random.default_rng(3).uniform(0.5, 2, len(y)) if weight else None
-    objective = Objective.of(MODELS[name], X, y, w, gaps_in_view=EVERY)
-    point = objective.at(objective.start)
+    objective = Objective.from_estimator(MODELS[name], X, y, w, gaps_in_view=EVERY)
+    point = objective.evaluate(objective.start)
     counts = np.ones(len(y)) if w is None else w
     masks = [np.zeros(4, dtype=bool), *EVERY]
     log_P = [point.model.predict_log_proba(np.where(mask, np.nan, X))[np.arange(len(y)), y] for mask in masks]
     assert_allclose(point.value, np.mean(log_P, axis=0) @ counts, rtol=1e-10)
     assert_allclose(objective.total_weight, counts.sum())
-    plain = Objective.of(MODELS[name], X, y, w)
+    plain = Objective.from_estimator(MODELS[name], X, y, w)
     assert_array_equal(objective.labels.ravel(), plain.labels.ravel())
     assert_array_equal(objective.start.ravel(), plain.start.ravel())
 
@@ -54,8 +54,8 @@ def test_the_objective_is_the_average_over_all_patterns(name, weight):
 def test_the_gradient_is_that_of_the_average(name):
     """By differences, along the way from the closed form to the optimum without gaps in view."""
     X, y = complete(name)
-    objective = Objective.of(MODELS[name], X, y, target_weight=1.0, gaps_in_view=SOME)
-    point = objective.at(objective.start)
+    objective = Objective.from_estimator(MODELS[name], X, y, target_weight=1.0, gaps_in_view=SOME)
+    point = objective.evaluate(objective.start)
     end = RiskCalibration(MODELS[name], target_weight=1.0, tol=1e-3).fit(X, y).estimator_
     d = 0.1 * (objective.family.natural_parameters(end._fitted_parameters()) + -1.0 * point.natural)
     names = np.arange(len(objective.y)), objective.y
@@ -75,7 +75,7 @@ def test_the_gradient_is_that_of_the_average(name):
 def test_steps_with_gaps_in_view_never_fall(name, target):
     X, y = complete(name)
     weight = target[1] if name in WITH_TARGETS else 0.0
-    objective = Objective.of(
+    objective = Objective.from_estimator(
         MODELS[name], X, y, target=target[0], target_weight=weight, gaps_in_view=[0.3, 0.6], random_state=0
     )
     path = climb(objective, Safe(), Converged(1e-9), max_iter=12, keep_points=True)
@@ -99,8 +99,8 @@ def test_what_is_hidden_counts(name):
     X, y = complete(name)
     settings = {"target_weight": 0.3, "tol": 1e-4}
     plain, shown = (RiskCalibration(MODELS[name], **settings, gaps_in_view=mask).fit(X, y) for mask in (None, SOME))
-    objective = Objective.of(MODELS[name], X, y, target_weight=0.3, gaps_in_view=SOME)
-    values = [objective.at(model.estimator_.statistics_).value for model in (plain, shown)]
+    objective = Objective.from_estimator(MODELS[name], X, y, target_weight=0.3, gaps_in_view=SOME)
+    values = [objective.evaluate(model.estimator_.statistics_).value for model in (plain, shown)]
     assert shown.converged_ and values[1] > values[0]
     unseen = np.where(EVERY[6], np.nan, X)  # a pattern that no row had
     assert_allclose(shown.predict_proba(unseen).sum(axis=1), 1)
@@ -181,7 +181,7 @@ def test_models_and_rows_without_gaps_in_training_are_refused():
     with pytest.raises(ValueError, match="gaps_in_view takes dense rows"):
         RiskCalibration(BernoulliNB(), gaps_in_view=0.5).fit(csr_array(np.minimum(X, 1)), y)
     with pytest.raises(ValueError, match="gaps_in_view takes rows that are one block"):
-        RiskCalibration(GaussianNB(), gaps_in_view=0.5).fit(Rows.of(X, y, block_size=50))
+        RiskCalibration(GaussianNB(), gaps_in_view=0.5).fit(Rows.from_arrays(X, y, block_size=50))
 
 
 @pytest.mark.filterwarnings("ignore:not converged")

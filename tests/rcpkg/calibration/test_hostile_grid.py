@@ -150,8 +150,8 @@ def check(name, kind, penalty):
                 assert np.abs(learner.predict_proba(X) - P).max() < POSTERIOR
     if penalty == "target":
         for learner in done:
-            F, model = Objective.of(learner.estimator, X, y, target_weight=1.0), learner.estimator_
-            gain = F.promised_gain(F.at(model.statistics_, model.parameters_))
+            F, model = Objective.from_estimator(learner.estimator, X, y, target_weight=1.0), learner.estimator_
+            gain = F.promised_gain(F.evaluate(model.statistics_, model.parameters_))
             # F is strongly concave relative to ψ: this bounds what it lacks of its maximum a row and pseudo-row
             assert F.size / (2 * F.target.size) * gain < VALUE
     same = [learner for learner in done if learner.joint_model_ in ("optimum", "most probable")]

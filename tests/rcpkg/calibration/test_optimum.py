@@ -214,7 +214,7 @@ def lack(learner, X, y, target, b):
         parameters, size = getattr(model, f"{target}_parameters")(model.statistics(encoded, Y))
     objective = Objective(model, encoded, Y, target=Target(size * model.mean_parameters(parameters), size, b))
     fitted = learner.estimator_
-    point = objective.at(fitted.statistics_, fitted.parameters_)
+    point = objective.evaluate(fitted.statistics_, fitted.parameters_)
     return objective.size / (2 * b * size) * objective.promised_gain(point)
 
 
@@ -259,7 +259,7 @@ def test_without_a_target_the_joint_model_is_the_most_probable_one(name):
     """Its p(y) was close to that of one class alone."""
     X, y = rows_for(name)
     newton = ConditionalLikelihood(clone(ML[name])).fit(X, y)
-    rows = Objective.of(clone(ML[name]), X, y)
+    rows = Objective.from_estimator(clone(ML[name]), X, y)
     form = MinimalForm(rows.family, rows.X, rows.labels)
     of_model, of_rows = (form.sums(s) for s in (newton.estimator_.statistics_, rows.labels))
     shared = form.r * form.width
@@ -347,7 +347,7 @@ def test_rows_outside_of_the_span_of_the_table_do_not_tell_the_optimiser(table):
 def test_a_climb_gives_raw_paths_and_so_does_a_fit_that_chooses_among_iterates(name):
     X, y = rows_for(name)
     learner = RiskCalibration(clone(ML[name]), step="safe", target_weight=0.0)
-    objective = Objective.of(clone(ML[name]), X, y)
+    objective = Objective.from_estimator(clone(ML[name]), X, y)
     end = climb(objective, Safe(), Converged(1e-8)).chosen
     gaps = np.where(np.random.default_rng(5).random(X.shape) < 0.4, np.nan, X)
     moved = learner.fit(X, y)
@@ -434,7 +434,7 @@ def test_fewer_rows_than_features_have_no_most_probable_model():
     """The way to it, of a thousand steps, took a minute for forty features."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(12, 20)), np.arange(12) % 3
-    objective = Objective.of(LDA(), X, y, target_weight=0.0)
+    objective = Objective.from_estimator(LDA(), X, y, target_weight=0.0)
     assert not has_most_probable(objective)
     with pytest.warns(ConvergenceWarning, match="separates"):
         assert ConditionalLikelihood(LDA()).fit(X, y).score(X, y) == 1
@@ -445,7 +445,7 @@ def test_fewer_rows_than_features_have_no_most_probable_model():
 def test_second_order_steps_are_steps_of_a_climb(name, b):
     """Newton and L-BFGS lead to the optimum, and none of their steps lowers the objective."""
     X, y = rows_for(name)
-    objective = Objective.of(clone(ML[name]), X, y, target_weight=b)
+    objective = Objective.from_estimator(clone(ML[name]), X, y, target_weight=b)
     fitted = ConditionalLikelihood(clone(ML[name]), target_weight=b).fit(X, y)
     for step in Newton(), LBFGS(), *[LBFGS("natural"), LBFGS("curvature")][: 2 * (b == 0)]:
         path = climb(objective, step, Converged(1e-9), max_iter=1000, keep_points=True)
@@ -556,7 +556,7 @@ def test_newtons_method_is_quick_where_rows_want_a_state_rarer_than_the_target()
     X = rng.integers(0, 3, size=(30, 4)).astype(float)
     y = rng.integers(0, 3, size=30)
     model = TAN()
-    path = TargetPath.of(model, "nested", *model._check_X_y(X, y))
+    path = TargetPath.from_estimator(model, "nested", *model._check_X_y(X, y))
     for b in (100.0, 10.0, 1.0, 0.1, 0.01):
         end = path.follow(b)
         assert end.stop_reason == "converged" and end.n_iter <= 12
@@ -586,7 +586,7 @@ def test_values_that_lack_digits_do_not_end_newtons_method(monkeypatch):
     X, y = load_iris(return_X_y=True)
     model = QDA()
     X, y = model._check_X_y(X, y)
-    path, exact = (TargetPath.of(model, "pooled", X, y) for _ in range(2))
+    path, exact = (TargetPath.from_estimator(model, "pooled", X, y) for _ in range(2))
     evaluated, evaluations = Conditional.__call__, count()
     for b in (100.0, 1.0):
         exact.follow(b, tol=5e-17)

@@ -38,7 +38,7 @@ each_model = pytest.mark.parametrize("name", ML)
 def test_rows_drawn_anew_keep_labels_and_statistics(name):
     null = null_of(ML[name], *rows_for(name))
     drawn = null.model.redraw(null.X, null.y, np.random.RandomState(0))
-    first, again = (null.model.raw_statistics(Rows.of(rows, null.y)).ravel() for rows in (null.X, drawn))
+    first, again = (null.model.raw_statistics(Rows.from_arrays(rows, null.y)).ravel() for rows in (null.X, drawn))
     assert_allclose(again, first, atol=1e-10 * np.abs(first).max())
     assert not np.array_equal(drawn, null.X)
 

@@ -68,8 +68,8 @@ def encoded_rows(model, X, y):
 def prepared(name):
     """An objective of rows with gaps, and its start."""
     X, y, _ = rows(name)
-    objective = Objective.of(MODELS[name], X, y)
-    return objective, objective.at(objective.start)
+    objective = Objective.from_estimator(MODELS[name], X, y)
+    return objective, objective.evaluate(objective.start)
 
 
 @pytest.mark.parametrize("name", FULL)
@@ -167,7 +167,7 @@ TARGETS = [("pooled", 3.0), ("generative", 0.3), ("grand", 3.0), ("pooled", 0.0)
 def test_steps_of_rows_with_gaps_stay_valid_and_never_fall(name, target):
     X, y, _ = rows(name)
     weight = target[1] if name in WITH_TARGETS else 0.0
-    objective = Objective.of(MODELS[name], X, y, target=target[0], target_weight=weight)
+    objective = Objective.from_estimator(MODELS[name], X, y, target=target[0], target_weight=weight)
     values = []
 
     class Watched(Converged):

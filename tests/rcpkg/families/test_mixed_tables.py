@@ -63,12 +63,12 @@ def arrow(frame):
 def test_columns_without_values_say_nothing_and_are_named(model, container):
     X = TABLE if container == "blocks" else container(TABLE)
     with pytest.warns(UserWarning, match="feature 'void' holds missing values only, and so do 1 more") as said:
-        fitted = model.fit(Rows.of(X, Y, block_size=30)) if container == "blocks" else model.fit(X, Y)
+        fitted = model.fit(Rows.from_arrays(X, Y, block_size=30)) if container == "blocks" else model.fit(X, Y)
     assert all(of.filename == __file__ for of in said if "missing values only" in str(of.message))
     told = fitted.predict_proba(TABLE)
     assert_array_equal(fitted.predict_proba(TABLE.assign(void=7.0, mute="new")), told)
     few = TABLE[["size", "kind", "same", "rest"]]
-    without = model.fit(Rows.of(few, Y, block_size=30)) if container == "blocks" else model.fit(few, Y)
+    without = model.fit(Rows.from_arrays(few, Y, block_size=30)) if container == "blocks" else model.fit(few, Y)
     # with gaps calibration makes safe steps, and Newton's without
     assert_allclose(without.predict_proba(few), told, atol=1e-9 if model is RECIPE else 1e-3)
 

@@ -70,8 +70,8 @@ def test_gradient_of_conditional_likelihood_is_that_of_responsibilities(name, ga
     """By central differences of Σ log p(y_i | x_i) along the statistics: θ(s + ε Δ) moves η by ε ∇η Δ."""
     X, y = table(name, gaps=gaps)
     model = mixture(name, shared=shared).fit(X, y)
-    F = Objective.of(model, X, y)
-    family, start = F.family, F.at(F.start)
+    F = Objective.from_estimator(model, X, y)
+    family, start = F.family, F.evaluate(F.start)
     rng = np.random.default_rng(1)
     rows = np.arange(len(y))
     change = 1e-3 * family.expected_statistics(F.X, rng.uniform(size=(len(y), 2)), start.parameters)
@@ -238,7 +238,7 @@ def test_one_component_is_the_model_itself(name, gaps):
 def test_safe_steps_climb_to_a_stationary_point(name, gaps, target):
     X, y = table(name, gaps=gaps)
     weight = {"target": target, "target_weight": 0.3} if target else {}
-    F = Objective.of(mixture(name), X, y, **weight)
+    F = Objective.from_estimator(mixture(name), X, y, **weight)
     path = climb(F, Safe(), Converged(1e-9), 300 if target else 20, keep_points=True)
     values = np.array([point.value for point in path.points])
     assert len(values) > 2
@@ -247,7 +247,8 @@ def test_safe_steps_climb_to_a_stationary_point(name, gaps, target):
         assert path.stop_reason == "converged"
         weights = np.random.default_rng(1).uniform(size=(len(y), 2))
         change = 1e-3 * F.family.expected_statistics(F.X, weights, path.point.parameters)
-        slopes = [F.at(at + change).value - F.at(at - change).value for at in (F.start, path.point.statistics)]
+        places = (F.start, path.point.statistics)
+        slopes = [F.evaluate(s + change).value - F.evaluate(s - change).value for s in places]
         assert abs(slopes[1]) < 0.02 * abs(slopes[0])
         found = RiskCalibration(mixture(name), **weight, tol=1e-9).fit(X, y)
         assert_allclose(found.predict_proba(X), np.exp(path.point.log_posterior(X)), atol=1e-6)
@@ -311,12 +312,12 @@ def test_blocks_clones_pickles_and_weights(name):
     joint = model.predict_joint_log_proba(X)
     assert_array_equal(pickle.loads(pickle.dumps(model)).predict_joint_log_proba(X), joint)
     assert_array_equal(clone(model).fit(X, y).predict_joint_log_proba(X), joint)
-    blocks = clone(model).fit(Rows.of(X, y, block_size=50))
+    blocks = clone(model).fit(Rows.from_arrays(X, y, block_size=50))
     assert_allclose(blocks.predict_joint_log_proba(X), joint, atol=1e-6)
     weighted = clone(model).fit(X, y, sample_weight=np.full(len(y), 2.0))
     assert np.isfinite(weighted.predict_joint_log_proba(X)).all()
     assert not hasattr(model, "partial_fit")
-    RiskCalibration(mixture(name)).fit(Rows.of(X, y, block_size=50))
+    RiskCalibration(mixture(name)).fit(Rows.from_arrays(X, y, block_size=50))
 
 
 def test_text_and_frames():

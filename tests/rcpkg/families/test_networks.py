@@ -173,7 +173,7 @@ def test_mutual_information(monkeypatch, counts):
     """By scikit-learn, class by class; and whatever number of features is counted at a time."""
     monkeypatch.setattr(structure, "LARGEST_COUNTS", counts)
     X, y = network_rows()
-    of_class, pairs = structure.mutual_information(Rows.of(X.astype(int), y), np.array(STATES), 3)
+    of_class, pairs = structure.mutual_information(Rows.from_arrays(X.astype(int), y), np.array(STATES), 3)
     for found, expected in zip((of_class, pairs), information_by_hand(X, y)):
         assert_allclose(found, expected, atol=2e-12)
 
@@ -182,15 +182,15 @@ def test_mutual_information_of_weights_and_of_gaps():
     X, y = network_rows()
     w = np.random.default_rng(0).integers(0, 4, size=len(y))
     places, given = X.astype(int), (np.array(STATES), 3)
-    weighted = structure.mutual_information(Rows.of(places, y, w), *given)
-    repeated = structure.mutual_information(Rows.of(np.repeat(places, w, axis=0), np.repeat(y, w)), *given)
+    weighted = structure.mutual_information(Rows.from_arrays(places, y, w), *given)
+    repeated = structure.mutual_information(Rows.from_arrays(np.repeat(places, w, axis=0), np.repeat(y, w)), *given)
     for a, b in zip(weighted, repeated):
         assert_allclose(a, b, atol=2e-12)
     gaps = places.copy()
     gaps[::5, 0], gaps[1::7, 1] = -1, -1
-    of_class, pairs = structure.mutual_information(Rows.of(gaps, y), *given)
+    of_class, pairs = structure.mutual_information(Rows.from_arrays(gaps, y), *given)
     both = (gaps[:, :2] >= 0).all(axis=1)
-    known = structure.mutual_information(Rows.of(places[both], y[both]), *given)[1]
+    known = structure.mutual_information(Rows.from_arrays(places[both], y[both]), *given)[1]
     assert pairs[0, 1] == pytest.approx(known[0, 1], abs=1e-11)
     there = gaps[:, 0] >= 0
     assert of_class[0] == pytest.approx(mutual_info_score(X[there, 0], y[there]), abs=1e-11)
@@ -366,13 +366,13 @@ def test_updates_of_a_curved_network_climb(strength):
     start = model.family_.with_pseudo_rows(model.statistics_)
     family = model.family_.without_prior()
     objective = Objective(family, family.encode(X), one_hot(y, 3))
-    at = objective.at(start)
+    at = objective.evaluate(start)
     g, theta, totals = at.gradient, np.exp(at.parameters.log_prob), family.families_.totals(start.cells)
     sums = family.families_.totals(g.cells)
     slope = np.sum((g.cells**2 / theta - sums * g.cells) / totals) + np.sum(g.count**2 / start.count)
     lr = 1e-4
     for update in (start + lr * g, family.safe_update(start, lr * g)):
-        assert (objective.at(update).value - at.value) / lr == pytest.approx(slope, rel=1e-3)
+        assert (objective.evaluate(update).value - at.value) / lr == pytest.approx(slope, rel=1e-3)
     assert slope > 1
 
 
@@ -481,7 +481,7 @@ def test_identifiers_are_no_reason_to_run_out_of_memory(monkeypatch):
     y = rng.integers(2, size=n)
     with monkeypatch.context() as patch:
         patch.setattr(structure, "LARGEST_COUNTS", 3000 * 3003)
-        of_class, pairs = structure.mutual_information(Rows.of(X, y), X.max(axis=0) + 1, 2)
+        of_class, pairs = structure.mutual_information(Rows.from_arrays(X, y), X.max(axis=0) + 1, 2)
     assert not pairs.any() and of_class.min() >= 0
     model = KDependenceBayes(k=2).fit(X, y)
     assert not model.parents_[0] and not model.parents_[1]

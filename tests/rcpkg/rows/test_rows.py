@@ -85,9 +85,9 @@ def test_one_block_is_the_array_to_the_bit(name):
     w = np.random.default_rng(0).integers(0, 3, len(y)).astype(float)
     w[:30] = 1.0
     model, given = ML[name], (X, y, w)
-    assert_same_bits(clone(model).fit(*given), clone(model).fit(Rows.of(*given)), X)
+    assert_same_bits(clone(model).fit(*given), clone(model).fit(Rows.from_arrays(*given)), X)
     fixed = RiskCalibration.as_published(model, max_iter=5, stopping="none")
-    assert_same_bits(clone(fixed).fit(*given), clone(fixed).fit(Rows.of(*given)), X)
+    assert_same_bits(clone(fixed).fit(*given), clone(fixed).fit(Rows.from_arrays(*given)), X)
 
 
 @pytest.mark.parametrize("name", ML)
@@ -95,9 +95,9 @@ def test_several_blocks_give_the_same_model(name):
     X, y = rows_for(name)
     w = np.random.default_rng(0).uniform(0.5, 2.0, len(y))
     for model in (ML[name], RiskCalibration.as_published(ML[name], max_iter=5, stopping="none")):
-        whole, parts = clone(model).fit(X, y, w), clone(model).fit(Rows.of(X, y, w, block_size=17))
+        whole, parts = clone(model).fit(X, y, w), clone(model).fit(Rows.from_arrays(X, y, w, block_size=17))
         assert_allclose(parts.predict_proba(X), whole.predict_proba(X), rtol=0, atol=100 * SAME)
-        in_parts = parts.predict_proba(Rows.of(X, block_size=17))
+        in_parts = parts.predict_proba(Rows.from_arrays(X, block_size=17))
         assert_allclose(in_parts, parts.predict_proba(X), rtol=0, atol=SAME)
 
 
@@ -120,7 +120,7 @@ def test_gaussian_closed_forms_lose_no_digits(model):
     order, w = np.argsort(y, kind="stable"), np.random.default_rng(0).uniform(0.5, 2.0, len(y))
     X = np.column_stack([X, np.arange(len(y)) > 380, np.full(len(y), 0.1)])[order] + 1e6
     y = np.array(["late", "none", "early"])[y[order]]
-    rows = Counted(Rows.of(X, y, w, block_size=30).blocks)
+    rows = Counted(Rows.from_arrays(X, y, w, block_size=30).blocks)
     parts, whole = clone(model).fit(rows), clone(model).fit(X, y, w)
     assert rows.passes == 2
     assert_allclose(parts.covariances_, whole.covariances_, rtol=1e-11, atol=1e-13)
@@ -128,7 +128,7 @@ def test_gaussian_closed_forms_lose_no_digits(model):
     if model.prior_strength:  # whose mean, zero, is too far for EM
         return
     X[397, 0] = np.nan
-    parts = clone(model).fit(Rows.of(X, y, w, block_size=30))
+    parts = clone(model).fit(Rows.from_arrays(X, y, w, block_size=30))
     assert_allclose(parts.predict_proba(X), clone(model).fit(X, y, w).predict_proba(X), atol=1e-7)
 
 
@@ -141,7 +141,7 @@ def test_several_blocks_are_climbed_as_one(name, target_weight):
     """Few steps: on long ways without a target rounding grows, and a step may be shortened on one of them alone."""
     X, y = rows_for(name)
     model = RiskCalibration(ML[name], target_weight=target_weight, step="safe", tol=1e-4)
-    whole, parts = (clone(model).fit(Rows.of(X, y, block_size=size)) for size in (None, 23))
+    whole, parts = (clone(model).fit(Rows.from_arrays(X, y, block_size=size)) for size in (None, 23))
     assert whole.converged_ and whole.n_iter_ == parts.n_iter_ > 1
     assert_allclose(parts.predict_joint_log_proba(X), whole.predict_joint_log_proba(X), rtol=0, atol=1000 * SAME)
 
@@ -169,9 +169,9 @@ def test_several_blocks_have_the_same_optimum(name, target_weight):
     """F* − F is Σ KL(p* ‖ p) over the rows, and more with a target."""
     (X, y), tol = rows_for(name), 1e-13
     optimum = RiskCalibration(ML[name], target_weight=target_weight, tol=1e-16).fit(X, y)
-    parts = RiskCalibration(ML[name], target_weight=target_weight, tol=tol).fit(Rows.of(X, y, block_size=23))
-    objective = Objective.of(ML[name], X, y, target_weight=target_weight)
-    at = objective.at(optimum.estimator_.statistics_, optimum.estimator_._fitted_parameters())
+    parts = RiskCalibration(ML[name], target_weight=target_weight, tol=tol).fit(Rows.from_arrays(X, y, block_size=23))
+    objective = Objective.from_estimator(ML[name], X, y, target_weight=target_weight)
+    at = objective.evaluate(optimum.estimator_.statistics_, optimum.estimator_._fitted_parameters())
     assert parts.converged_
     log_p, log_q = optimum.predict_log_proba(X), parts.predict_log_proba(X)
     assert np.sum(np.exp(log_p) * (log_p - log_q)) <= greatest_gap(objective, at, tol)
@@ -181,7 +181,8 @@ def test_several_blocks_have_the_same_optimum(name, target_weight):
 def test_the_structure_of_a_network_is_that_of_all_blocks(model):
     X, y = network_rows(600)
     order = np.argsort(X[:, 0], kind="stable")  # the first blocks lack states
-    whole, parts = clone(model).fit(X[order], y[order]), clone(model).fit(Rows.of(X[order], y[order], block_size=50))
+    X, y = X[order], y[order]
+    whole, parts = clone(model).fit(X, y), clone(model).fit(Rows.from_arrays(X, y, block_size=50))
     assert parts.parents_ == whole.parents_
     assert_array_equal(parts.statistics_.ravel(), whole.statistics_.ravel())
 
@@ -190,7 +191,7 @@ def test_names_and_labels_may_appear_in_late_blocks():
     X, y = mixed_rows()
     order = np.lexsort((X["place"], y))
     X, y = X.iloc[order], y[order]
-    whole, parts = clone(MIXED).fit(X, y), clone(MIXED).fit(Rows.of(X, y, block_size=37))
+    whole, parts = clone(MIXED).fit(X, y), clone(MIXED).fit(Rows.from_arrays(X, y, block_size=37))
     assert_array_equal(parts.classes_, whole.classes_)
     assert_allclose(parts.predict_proba(X), whole.predict_proba(X), rtol=0, atol=100 * SAME)
     for a, b in zip(parts.family_.families[1].categories_, whole.family_.families[1].categories_):
@@ -201,10 +202,10 @@ def test_the_score_test_takes_one_block():
     X, y = gaussian_rows(60)
     weight = 1.0 + np.arange(60) % 2
     given = {"n_bootstrap": 9, "random_state": 0}
-    of_rows = calibration_test(LDA(), Rows.of(X, y, weight), **given)
+    of_rows = calibration_test(LDA(), Rows.from_arrays(X, y, weight), **given)
     assert of_rows == calibration_test(LDA(), X, y, sample_weight=weight, **given)
     with pytest.raises(ValueError, match=r"calibration_test, .*, takes rows that are one block"):
-        calibration_test(LDA(), Rows.of(X, y, block_size=20))
+        calibration_test(LDA(), Rows.from_arrays(X, y, block_size=20))
 
 
 AT_ONCE = [BDA7(), BayesianQDA(), EDDA(), NearestMeans(), RDA(), WANBIAC(), LocalBDA(), MDLDiscretizer()]
@@ -214,12 +215,12 @@ AT_ONCE = [BDA7(), BayesianQDA(), EDDA(), NearestMeans(), RDA(), WANBIAC(), Loca
 def test_what_needs_all_rows_at_once_takes_one_block(model):
     X, y = network_rows(200) if isinstance(model, WANBIAC) else gaussian_rows(200)
     name = type(model).__name__
-    assert_array_equal(*(change(clone(model).fit(*given), X) for given in ((X, y), (Rows.of(X, y),))))
+    assert_array_equal(*(change(clone(model).fit(*given), X) for given in ((X, y), (Rows.from_arrays(X, y),))))
     with pytest.raises(ValueError, match=f"{name} takes rows that are one block"):
-        clone(model).fit(Rows.of(X, y, block_size=50))
+        clone(model).fit(Rows.from_arrays(X, y, block_size=50))
     if isinstance(model, MDLDiscretizer | LocalBDA):
         with pytest.raises(ValueError, match=f"{name} takes rows without weights"):
-            clone(model).fit(Rows.of(X, y, np.ones(200)))
+            clone(model).fit(Rows.from_arrays(X, y, np.ones(200)))
 
 
 def change(model, X):
@@ -230,7 +231,7 @@ def test_conditional_likelihood_of_several_blocks():
     X, y = gaussian_rows(300)
     for target_weight in (0.0, 1.0):
         whole, parts = (
-            ConditionalLikelihood(LDA(), target_weight=target_weight).fit(Rows.of(X, y, block_size=size))
+            ConditionalLikelihood(LDA(), target_weight=target_weight).fit(Rows.from_arrays(X, y, block_size=size))
             for size in (None, 70)
         )
         assert parts.converged_
@@ -244,11 +245,11 @@ class TestChoiceOfTheWeight:
     def test_several_blocks_choose_as_one_with_the_same_folds(self):
         X, y = gaussian_rows(400)
         weight = 1.0 + np.arange(400) % 3
-        rows = Rows.of(X, y, weight, block_size=100)
+        rows = Rows.from_arrays(X, y, weight, block_size=100)
         parts = RiskCalibrationCV(QDA(), cv=3, target_weights=[1, 10]).fit(rows)
-        number = np.concatenate([b.X for b in Rows.of(np.arange(400), block_size=100)])
+        number = np.concatenate([b.X for b in Rows.from_arrays(np.arange(400), block_size=100)])
         in_fold = [
-            np.concatenate([InFold(k, 3, 0, held=True)(block).X for block in Rows.of(number, block_size=100)])
+            np.concatenate([InFold(k, 3, 0, held=True)(block).X for block in Rows.from_arrays(number, block_size=100)])
             for k in range(3)
         ]
         assert_array_equal(np.sort(np.concatenate(in_fold)), number)
@@ -264,12 +265,13 @@ class TestChoiceOfTheWeight:
     def test_folds_take_the_place_of_leave_one_out(self):
         X, y = gaussian_rows(200)
         with pytest.warns(UserWarning, match='cv="loo" is not to be had: .*one block.*5 folds'):
-            model = RiskCalibrationCV(LDA(), target_weights=[1, 10], cv="loo").fit(Rows.of(X, y, block_size=99))
+            blocks = Rows.from_arrays(X, y, block_size=99)
+            model = RiskCalibrationCV(LDA(), target_weights=[1, 10], cv="loo").fit(blocks)
         assert model.validation_ == "5 folds"  # though the last block, of two rows, has none in some of them
 
     def test_what_folds_of_blocks_do_not_take(self):
         X, y = gaussian_rows(200)
-        rows = Rows.of(X, y, block_size=99)
+        rows = Rows.from_arrays(X, y, block_size=99)
         with pytest.raises(ValueError, match="cv must be a number of folds, and groups None"):
             RiskCalibrationCV(LDA(), cv=3).fit(rows, groups=y)
         with pytest.raises(ValueError, match="cv must be an integer >= 2; got 1"):
@@ -278,12 +280,13 @@ class TestChoiceOfTheWeight:
             RiskCalibrationCV(LDA(), cv=3, gaps_in_view=0.2).fit(rows)
         y[0] = 9
         with pytest.raises(ValueError, match="class 9 has no row in the training part of a fold"):
-            RiskCalibrationCV(LDA(), cv=3).fit(Rows.of(X, y, block_size=99))
+            RiskCalibrationCV(LDA(), cv=3).fit(Rows.from_arrays(X, y, block_size=99))
 
 
 def test_sparse_rows():
     X, y = rows_for("MultinomialNB")
-    whole, parts = MultinomialNB().fit(csr_array(X), y), MultinomialNB().fit(Rows.of(csr_array(X), y, block_size=7))
+    X = csr_array(X)
+    whole, parts = MultinomialNB().fit(X, y), MultinomialNB().fit(Rows.from_arrays(X, y, block_size=7))
     assert_array_equal(parts.statistics_.ravel(), whole.statistics_.ravel())
 
 
@@ -292,7 +295,7 @@ def test_parquet_is_memory(parquet, block_size):
     X, y = mixed_rows()
     file = parquet(X.assign(label=y, weight=1.0 + (np.arange(len(y)) % 3)), row_group_size=2 * min(block_size, 200))
     rows = Rows.from_parquet(file, "label", weights="weight", block_size=block_size)
-    in_memory = Rows.of(X, y, 1.0 + (np.arange(len(y)) % 3), None if block_size == 1000 else block_size)
+    in_memory = Rows.from_arrays(X, y, 1.0 + (np.arange(len(y)) % 3), None if block_size == 1000 else block_size)
     for model in (MIXED, RiskCalibration.as_published(MIXED, max_iter=4), RiskCalibration(MIXED, max_iter=4, tol=0)):
         assert_same_bits(clone(model).fit(rows), clone(model).fit(in_memory), X)
     fitted = clone(MIXED).fit(rows)
@@ -384,7 +387,7 @@ class TestColumnsOfFiles:
         X, y = gaussian_rows(90)
         frame = pd.DataFrame(X, columns=["a", "b", "c"]).assign(y=y)
         files = [parquet(frame[k : k + 30], f"{k}.parquet") for k in (0, 30, 60)]
-        whole = GaussianNB().fit(Rows.of(frame[["a", "b", "c"]], y, block_size=30))
+        whole = GaussianNB().fit(Rows.from_arrays(frame[["a", "b", "c"]], y, block_size=30))
         for paths in (files, [str(file) for file in files], files[0].parent, [files[0].parent]):
             assert_same_bits(GaussianNB().fit(Rows.from_parquet(paths, "y")), whole, frame[["a", "b", "c"]])
         assert len(list(Rows.from_parquet([files[2], files[0]], "y"))) == 2
@@ -469,19 +472,19 @@ class TestBadInput:
         X, y = mixed_rows(60)
         X["place"] = np.where(np.arange(60) < 40, X["place"], 1)
         message = "block 2: feature 'place' holds numbers, and text in block 0"
-        self.refused(Rows.of(X, y, block_size=20), message, MIXED)
+        self.refused(Rows.from_arrays(X, y, block_size=20), message, MIXED)
 
     def test_text_where_numbers_are_taken(self):
         X, y = mixed_rows(60)
         X = X[["a", "b"]].astype(object)
         X.iloc[45, 1] = "many"
-        self.refused(Rows.of(X, y, block_size=20), "block 2: .*'b'.* holds text")
+        self.refused(Rows.from_arrays(X, y, block_size=20), "block 2: .*'b'.* holds text")
 
     def test_labels_missing(self, parquet):
         X, y = mixed_rows(60)
         y[41] = None
         message = re.escape("block 2: Input y contains NaN")
-        self.refused(Rows.of(X[["a", "b"]], y, block_size=20), message)
+        self.refused(Rows.from_arrays(X[["a", "b"]], y, block_size=20), message)
         file = parquet(X[["a", "b"]].assign(label=y))
         self.refused(Rows.from_parquet(file, "label", block_size=20), "block 2 .rows.parquet.: Input y contains NaN")
         self.refused(Rows.from_parquet(file, block_size=20, features=["a", "b"]), "block 0 .*: it has no labels")
@@ -495,8 +498,8 @@ class TestBadInput:
         X, y = gaussian_rows(60)
         w = np.ones(60)
         w[50] = np.nan
-        self.refused(Rows.of(X, y, w, block_size=20), "block 2: sample_weight must hold finite numbers")
-        self.refused(Rows.of(X, y, np.zeros(60), 20), "there are no rows of positive weight")
+        self.refused(Rows.from_arrays(X, y, w, block_size=20), "block 2: sample_weight must hold finite numbers")
+        self.refused(Rows.from_arrays(X, y, np.zeros(60), 20), "there are no rows of positive weight")
 
     def test_a_file_that_changes_between_passes(self, parquet):
         X, y = gaussian_rows(60)
@@ -513,16 +516,16 @@ class TestBadInput:
     def test_blocks_of_no_rows(self):
         X, y = gaussian_rows(60)
         with pytest.raises(ValueError, match="block_size must be an integer >= 1; got 0"):
-            Rows.of(X, y, block_size=0)
+            Rows.from_arrays(X, y, block_size=0)
 
     def test_one_class(self):
         X, y = gaussian_rows(60)
-        self.refused(Rows.of(X, 0 * y, block_size=20), "one class only")
+        self.refused(Rows.from_arrays(X, 0 * y, block_size=20), "one class only")
 
     def test_labels_twice(self):
         X, y = gaussian_rows(60)
         with pytest.raises(ValueError, match="must be None with Rows"):
-            LDA().fit(Rows.of(X, y), y)
+            LDA().fit(Rows.from_arrays(X, y), y)
 
     @pytest.mark.parametrize(
         "model",
@@ -536,7 +539,7 @@ class TestBadInput:
     )
     def test_what_takes_one_block_says_so(self, model):
         X, y = gaussian_rows(60)
-        self.refused(Rows.of(X, y, block_size=20), "takes? rows that are one block", model)
+        self.refused(Rows.from_arrays(X, y, block_size=20), "takes? rows that are one block", model)
 
 class TestDask:
     """Under the scheduler of this process; a cluster is one slow test."""
@@ -555,8 +558,8 @@ class TestDask:
         X, y = gaussian_rows(200)
         rows = Rows.from_dask(da.from_array(X, chunks=(60, 2)), da.from_array(y, chunks=60))
         lazy = clone(model).fit(rows)
-        assert_same_bits(lazy, clone(model).fit(Rows.of(X, y, block_size=60)), X)
-        assert_array_equal(lazy.predict_proba(rows).compute(), lazy.predict_proba(Rows.of(X, block_size=60)))
+        assert_same_bits(lazy, clone(model).fit(Rows.from_arrays(X, y, block_size=60)), X)
+        assert_array_equal(lazy.predict_proba(rows).compute(), lazy.predict_proba(Rows.from_arrays(X, block_size=60)))
 
     def test_frames_with_an_empty_partition(self):
         import dask.dataframe as dd
@@ -565,7 +568,7 @@ class TestDask:
         frame = X.assign(label=y)
         part = dd.from_pandas(frame, npartitions=4)
         rows = Rows.from_dask(part[part["a"] > part["a"].min().compute() - 1], label="label")
-        assert_same_bits(clone(MIXED).fit(rows), clone(MIXED).fit(Rows.of(X, y, block_size=50)), X)
+        assert_same_bits(clone(MIXED).fit(rows), clone(MIXED).fit(Rows.from_arrays(X, y, block_size=50)), X)
         some = dd.concat([part, part[part["a"] > 100]])
         fitted = clone(MIXED).fit(Rows.from_dask(some, label="label"))
         assert_same_bits(fitted, clone(MIXED).fit(rows), X)
@@ -663,9 +666,9 @@ def test_sums_do_not_depend_on_who_adds_which_block(cluster, n_workers):
         rows = partitions(X, y, 70)
         fitted = clone(model).fit(rows)
         P = fitted.predict_proba(rows).compute()
-    serial = clone(model).fit(Rows.of(X, y, block_size=70))
+    serial = clone(model).fit(Rows.from_arrays(X, y, block_size=70))
     assert fitted.n_iter_ == serial.n_iter_ > 1
-    assert_array_equal(P, serial.predict_proba(Rows.of(X, block_size=70)))
+    assert_array_equal(P, serial.predict_proba(Rows.from_arrays(X, block_size=70)))
 
 
 def worker_of(_):
@@ -697,15 +700,15 @@ def test_a_cluster_gives_the_bits_of_the_blocks(cluster):
         rows = partitions(X, y, 500)
         model = RiskCalibration(QDA()).fit(rows)
         P = model.predict_proba(rows).compute()
-    serial = RiskCalibration(QDA()).fit(Rows.of(X, y, block_size=500))
-    assert_array_equal(P, serial.predict_proba(Rows.of(X, block_size=500)))
+    serial = RiskCalibration(QDA()).fit(Rows.from_arrays(X, y, block_size=500))
+    assert_array_equal(P, serial.predict_proba(Rows.from_arrays(X, block_size=500)))
     assert model.n_iter_ == serial.n_iter_
 
 
 @pytest.mark.parametrize("name", ["QDA", "CategoricalNB", "TAN"])
 def test_a_warm_start_goes_on_with_the_same_rows(name):
     X, y = rows_for(name)
-    rows = Rows.of(X, y, block_size=40)
+    rows = Rows.from_arrays(X, y, block_size=40)
     published = RiskCalibration.as_published(ML[name], max_iter=4, stopping="none", warm_start=True)
     for _ in range(3):
         published.fit(rows)
@@ -719,7 +722,7 @@ def test_a_warm_start_goes_on_with_the_same_rows(name):
 @pytest.mark.parametrize("block_size", [None, 60])
 def test_a_warm_start_is_near_where_the_last_fit_ended(block_size):
     X, y = gaussian_rows(300)
-    rows = Rows.of(X, y, block_size=block_size)
+    rows = Rows.from_arrays(X, y, block_size=block_size)
     model = RiskCalibration(QDA(), warm_start=True).fit(rows)
     first, P = model.n_iter_, model.predict_proba(X)
     model.fit(rows)
@@ -769,7 +772,7 @@ def test_a_worker_that_is_killed_within_a_pass_changes_no_bit(cluster, monkeypat
         monkeypatch.setattr(type(rows), "each", arming)
         fitted = clone(model).fit(rows)
     assert len(passes) > fatal and not (watched / "armed").exists()
-    assert_same_bits(fitted, clone(model).fit(Rows.of(X, y, block_size=500)), X)
+    assert_same_bits(fitted, clone(model).fit(Rows.from_arrays(X, y, block_size=500)), X)
 
 
 @pytest.mark.slow
@@ -780,7 +783,7 @@ def test_workers_of_unequal_speed_give_the_same_bits(cluster, watched):
         slow = next(iter(client.run(os.getpid).values()))
         (watched / f"slow-{slow}").touch()
         fitted = clone(model).fit(partitions(X, y, 250))
-    assert_same_bits(fitted, clone(model).fit(Rows.of(X, y, block_size=250)), X)
+    assert_same_bits(fitted, clone(model).fit(Rows.from_arrays(X, y, block_size=250)), X)
 
 
 @pytest.mark.slow
@@ -806,5 +809,5 @@ def test_a_scheduler_that_goes_away_costs_no_more_than_the_last_fit(cluster, mon
     assert_array_equal(model.predict_proba(X), kept)
     with cluster(1, processes=True):
         model.fit(partitions(X, y, 500))
-    whole = RiskCalibration.as_published(QDA(), max_iter=6, stopping="none").fit(Rows.of(X, y, block_size=500))
+    whole = RiskCalibration.as_published(QDA(), max_iter=6, stopping="none").fit(Rows.from_arrays(X, y, block_size=500))
     assert_same_bits(model, whole, X)

@@ -248,7 +248,7 @@ def ours(learner: ConditionalLikelihood, X: np.ndarray, y: np.ndarray) -> tuple[
     def entered(path: stops.Path, point: Any, stop: stops.Stop) -> None:
         if isinstance(path.objective, Conditional):
             times.append(time.process_time() - start)
-            values.append(point.at.value)
+            values.append(point.evaluation.value)
         enter(path, point, stop)
 
     def chosen(*arguments: Any) -> Any:

@@ -128,18 +128,18 @@ class Smoothed(Step):
                 kept = _kept(low, rule.held, self.states)
                 s = Statistics(count=np.where(kept[0], s.count, new.count), cells=np.where(kept[1], s.cells, new.cells))
             try:
-                return self.at(objective, s)
+                return self.evaluate(objective, s)
             except InvalidStatistics:
                 return None
 
         return run
 
-    def at(self, objective: Objective, s: Statistics) -> Point:
+    def evaluate(self, objective: Objective, s: Statistics) -> Point:
         """The point of statistics, their cells divided by those of the class if the rule says so."""
         parameters = objective.family.parameters(s)
         if self.rule.by_class:
             parameters = _by_class(s.cells + self.pseudo.cells, s.count + self.strength, parameters)
-        return objective.at(s, parameters, LEARNING_RATE)
+        return objective.evaluate(s, parameters, LEARNING_RATE)
 
 
 def smoothed_errors(X: Array, y: NDArray, rule: Rule) -> Array:
@@ -167,7 +167,7 @@ def smoothed_joints(X: Array, y: NDArray, rule: Rule, rows: Array) -> Iterator[A
     family, reporter = smooth if rule.mapped else plain, smooth if rule.reported or rule.mapped else plain
     step = Smoothed(rule, pseudo, states, strength)
     objective = Objective(family.family_, encoded, Y, start=s)
-    path = climb(objective, step, Stop(), ITERATIONS - 1, start=step.at(objective, s), keep_points=True)
+    path = climb(objective, step, Stop(), ITERATIONS - 1, start=step.evaluate(objective, s), keep_points=True)
     shown_rows = plain.family_.encode(rows)
     for point in path.points:
         try:

@@ -295,7 +295,8 @@ def dask_ml(folder: Path) -> Iterator[dict[str, Any]]:
 def half_or_all(file: Path, part: int, parts: int) -> dict[str, float]:
     """A pass over blocks in memory, all or a share of them."""
     X, y = in_memory(file)
-    rows = Rows.of(*(A[part * len(A) // parts : (part + 1) * len(A) // parts] for A in (X, y)), block_size=GROUP)
+    of_part = (A[part * len(A) // parts : (part + 1) * len(A) // parts] for A in (X, y))
+    rows = Rows.from_arrays(*of_part, block_size=GROUP)
     return a_pass_over(rows)
 
 
@@ -377,7 +378,7 @@ def overheads(folder: Path) -> Iterator[dict[str, Any]]:
                 yield {"blocks": blocks, "kilobytes": kilobytes, "seconds": seconds, "load": os.getloadavg()[0]}
     rng = np.random.default_rng(0)
     for d in WIDE:
-        rows = Rows.of(rng.normal(size=(WIDE_ROWS, d)), rng.integers(CLASSES, size=WIDE_ROWS))
+        rows = Rows.from_arrays(rng.normal(size=(WIDE_ROWS, d)), rng.integers(CLASSES, size=WIDE_ROWS))
         few, many = (measured(lambda: published(k).fit(rows))[0]["cpu"] for k in (FEW, MANY))  # noqa: B023
         yield {"dimensions": d, "seconds": (many - few) / (MANY - FEW), "load": os.getloadavg()[0]}
 

@@ -209,7 +209,7 @@ def rejections(model: ConjugateClassifier, draw: Draw, n: int, repetitions: int,
         tried += 1
         try:
             valid.prepare(X)
-            valid.learn_structure(Rows.of(X, y))
+            valid.learn_structure(Rows.from_arrays(X, y))
             null = Null(valid, X, y)
         except InvalidStatistics:  # a class without rows, or with too few
             continue

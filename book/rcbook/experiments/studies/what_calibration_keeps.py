@@ -161,7 +161,7 @@ def unlabelled(family: Any, X: Array, y: NDArray, X_test: Array, y_test: NDArray
     by_em = fitted_by_em(family, X_few, y_few, others)
     at_random = np.full((len(X), y.max() + 1), 1 / (y.max() + 1))
     one_for_all = with_unlabelled(family, X[:0], y[:0], X, at_random)
-    size = Objective.of(family, X_few, y_few, target="grand", target_weight=1.0).target.size
+    size = Objective.from_estimator(family, X_few, y_few, target="grand", target_weight=1.0).target.size
     models = {"closed form": clone(family), "pooled": RiskCalibration(family)}
     models["grand"] = RiskCalibration(family, target="grand", target_weight=TARGET_WEIGHT)
     for name, target in {"grand of all rows": one_for_all, "EM of all rows": by_em}.items():
