@@ -235,11 +235,11 @@ class Handler(BaseHTTPRequestHandler):
             return
         body = {"wrong": b"something else", "header": b"names\n" + CONTENT}.get(kind, CONTENT)
         self.send_response(200)
-        if kind != "truncated_unannounced":
+        if kind != "truncated":
             self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         try:
-            if kind.startswith("truncated"):
+            if kind == "truncated":
                 self.wfile.write(body[: len(body) // 2])
             elif kind == "stalled":
                 self.wfile.write(body[:100])
@@ -289,8 +289,7 @@ def test_registered_transformation(server, empty_home):
 @pytest.mark.parametrize(
     "kind, error, message",
     [
-        ("truncated", DataNotAvailable, "could not be downloaded"),
-        ("truncated_unannounced", CorruptDataFile, "Nothing was kept"),
+        ("truncated", CorruptDataFile, "Nothing was kept"),
         ("wrong", CorruptDataFile, "Nothing was kept"),
         ("404", DataNotAvailable, "HTTPError"),
         ("stalled", DataNotAvailable, "could not be downloaded"),
