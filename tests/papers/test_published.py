@@ -116,27 +116,6 @@ def test_iteration_one_of_rc2025_cannot_be_the_initial_model(table, n_first, equ
     assert n_first > min(equal)
 
 
-def test_tables_3_and_11_of_rc2025_share_their_columns():
-    shared = published.table("rc2025", "3").merge(
-        published.table("rc2025", "11"), on=["row", "method", "metric"], suffixes=("", "_11")
-    )
-    shared = shared[shared.metric != "reach"]
-    assert len(shared) == 60 and (shared.value_printed == shared.value_printed_11).all()
-
-
-@pytest.mark.parametrize("table", ["3", "5", "7", "9"])
-def test_mean_ranks_and_counts_of_rc2025_agree(table):
-    """RC's mean rank is 1 + (worse + equal / 2) / 20, summed over both opponents; the three ranks sum to 6."""
-    cells, counts = published.table("rc2025", table), published.table("rc2025", str(int(table) + 1))
-    for split in ("train", "test"):
-        rank = cells[cells.metric == f"{split}_avg_rank"].set_index("method").value
-        total = counts[counts.row.str.lower().str.startswith(split)].groupby("metric").value.sum()
-        assert total.sum() == 40
-        from_counts = 1 + (total.count_worse + total.count_equal / 2) / 20
-        assert rank["RC"] == pytest.approx(from_counts, abs=0.0051)
-        assert rank.sum() == pytest.approx(6, abs=0.0151)
-
-
 def test_caption_of_table_12_names_a_comparison_that_it_lacks():
     assert published.table("rc2025", "12").method.unique().tolist() == ["RC vs DFE"]
 

@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 from rcbook import published
 from rcbook.experiments.cells import Cell, cells_of
-from rcbook.experiments.studies import readings_of_local_bda
 from rcbook.experiments.studies import tables_of_local_bda as local_tables
 from sklearn.datasets import load_iris
 
@@ -57,21 +56,3 @@ def test_equal_counts_of_errors_go_to_the_smallest_size():
 def test_the_grid_stops_at_the_smallest_class(iris):
     assert local_tables.cross_validated("Iris", "k-NN", 1, 0)[0] == [*range(1, 21), 30, 40]
     assert local_tables.cross_validated("Iris", "GMM", 1, 0)[0] == list(range(1, 11))
-
-
-def test_numbers_of_components_begin_where_the_reading_says(iris):
-    arguments = {"row": "Iris", "repetitions": 2, "reading": "gmm-size-from-two", "first": 2}
-    cell = Cell("study", "gmm-readings", "Iris", "GMM", "", arguments)
-    sizes, errors = readings_of_local_bda._errors(cell, 0, 2)
-    assert sizes == range(2, 40 // 4 + 1) and errors.shape == (2, len(sizes))
-    (chosen,) = readings_of_local_bda.chosen_size(cell, 0)
-    assert errors.mean(axis=0)[sizes.index(chosen.value)] == pytest.approx(errors.mean(axis=0).min())
-
-
-def test_intercept_as_the_table_has_it(iris):
-    """With an intercept the linear rule is that of Table 6.2."""
-    cell = Cell("study", "pinv-intercept", "Iris", "pinv", "", {"row": "Iris", "k": 5})
-    found = {record.metric: record.value for record in readings_of_local_bda.intercept(cell, 0)}
-    X, y, T, t = local_tables.data("Iris")
-    labels = local_tables.path("pinv", X, y, T, [5], 0)[:, 0]
-    assert found["with"] == pytest.approx(100 * np.mean(labels != t)) and found.keys() == {"with", "without"}

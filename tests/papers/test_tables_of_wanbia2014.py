@@ -133,20 +133,6 @@ def test_all_systems_arrive_at_the_same_place(monkeypatch):
     assert all(found[s, "iterations_1e-3"] <= found[s, "iterations_1e-6"] for s in figures.SYSTEMS)
 
 
-def test_traces_are_those_of_the_iterations_counted(monkeypatch):
-    """After the iterations that a gap took −CLL is within it, and before the last stored number of them it is not."""
-    monkeypatch.setattr(figures, "rows_of", lambda name, most: drawn())
-    cell = Cell(STUDY, "wanbiac-traces", "drawn", "all", stream="drawn")
-    found = {(r.method, r.metric): r.value for r in figures.trace_descents(cell, 0)}
-    counted = {(r.method, r.metric): r.value for r in figures.compare_coordinates(cell, 0)}
-    least, first = counted["", "least"] / 300, np.log(3)
-    for system in ("natural", "closed form"):
-        values = np.array([found[system, f"loss_{k}"] for k in figures.TRACED_AFTER])
-        assert np.all(np.diff(values) <= 0) and values[0] < first
-        reached = np.array(figures.TRACED_AFTER) >= counted[system, "iterations_1e-3"]
-        assert np.array_equal((values - least) / (first - least) <= 1e-3, reached)
-
-
 def test_penalties_lead_from_one_model_to_another():
     rows = drawn()
     models = dict(figures.penalised(tables.design(rows, np.arange(0, 300, 2), np.arange(1, 300, 2))))

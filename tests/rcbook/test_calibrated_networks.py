@@ -12,20 +12,6 @@ from sklearn.model_selection import train_test_split
 from rcpkg import MDLDiscretizer
 
 
-@pytest.mark.parametrize("name", study.LEARNERS)
-def test_learners_are_tuned_within_their_grids(name):
-    """At most sixteen settings, and orders k that the number of features allows."""
-    X, y = network_rows(n=60)
-    data = study.Coded(X[:, :2], y, X[:, :2], y, np.array([2, 3]))
-    learner = study.LEARNERS[name](data, 0)
-    grid = getattr(learner, "grid", {})
-    assert np.prod([len(of) for of in grid.values()]) <= 16
-    assert [of for key, of in grid.items() if key.endswith("k")] in ([], [[0, 1]])
-    if name not in ("random forest", "gradient boosting"):
-        P = learner.fit(data.X, data.y).predict_proba(data.X_test)
-        np.testing.assert_allclose(P.sum(axis=1), 1)
-
-
 @pytest.mark.needs_data
 def test_codes_are_learnt_from_training_rows():
     """Cuts of the training rows, and missing values as a state of their own."""

@@ -14,14 +14,10 @@ from sklearn.model_selection import LeaveOneOut
 from sklearn.utils.estimator_checks import check_estimator
 
 from rcpkg import (
-    QDA,
-    TM,
     ConditionalLikelihood,
-    DiscriminativeFrequencyEstimate,
     ProductModel,
     RiskCalibration,
     RiskCalibrationCV,
-    SoftErrorCalibration,
     calibration_test,
 )
 from rcpkg.base import log_posterior
@@ -89,12 +85,6 @@ def test_family_is_consistent(rows):
     assert_allclose((means[0] - means[1]) / 2, form.information(model.parameters_) @ step, rtol=1e-5, atol=1e-12)
 
 
-@pytest.mark.parametrize("learner", [TM, DiscriminativeFrequencyEstimate, SoftErrorCalibration])
-def test_relatives_calibrate_it(rows, learner):
-    fitted = learner(PoissonNB(), max_iter=5).fit(*rows)
-    assert np.isfinite(fitted.history_.log_loss).all() and fitted.n_iter_ > 0
-
-
 def test_every_route_ends_at_the_same_optimum(rows):
     """Safe steps, Newton's method along the path of weights, and an independent optimiser."""
     X, y = rows
@@ -116,20 +106,6 @@ def test_every_route_ends_at_the_same_optimum(rows):
     assert free.history_.log_loss.iloc[-1] == pytest.approx(best, abs=1e-8)
 
 
-@pytest.mark.parametrize("target", ["pooled", "generative", "grand"])
-def test_every_target_is_reached(rows, target):
-    """With a great weight the calibrated model is its target."""
-    X, y = rows
-    model = PoissonNB().fit(X, y)
-    aim = model if target == "generative" else model._set_statistics(model.statistics_, _named(model, target))
-    near = RiskCalibration(PoissonNB(), target=target, target_weight=1e6).fit(X, y)
-    assert_allclose(near.predict_proba(X), aim.predict_proba(X), atol=1e-3)
-
-
-def _named(model, target):
-    return getattr(model.family_, f"{target}_parameters")(model.statistics_)[0]
-
-
 def test_leave_one_out_of_all_targets(rows):
     X, y = rows
     every, weights = range(0, 240, 2), [3.0, 30.0]
@@ -147,15 +123,6 @@ def test_score_test_finds_what_the_model_lacks(rows):
     model = PoissonNB().fit(X, y)
     assert calibration_test(PoissonNB(), X, y, random_state=0).p_value < 0.05
     assert calibration_test(PoissonNB(), *model.sample(400, random_state=3), random_state=0).p_value > 0.05
-
-
-def test_block_of_a_product(rows):
-    X, y = rows
-    product = ProductModel([("counts", PoissonNB(), [0, 1]), ("size", QDA(), [2])])
-    assert product.fit(X, y).score(X, y) > 0.4
-    calibrated = RiskCalibrationCV(product).fit(X, y)
-    assert calibrated.validation_ == "approximate leave-one-out"
-    assert ConditionalLikelihood(product).fit(X, y).converged_
 
 
 class ThreeFunctions(Family):

@@ -18,14 +18,12 @@ from sklearn.preprocessing import StandardScaler
 
 from rcpkg import (
     QDA,
-    TAN,
     TM,
     WANBIAC,
     BernoulliNB,
     BregmanKNN,
     CategoricalNB,
     ConditionalLikelihood,
-    KDependenceBayes,
     LocalBDA,
     MultinomialNB,
     ProductModel,
@@ -269,21 +267,3 @@ def test_blocks_sum_out_their_own_gaps(learner):
     assert_array_equal(complete["state"][1].argmax(axis=1), X[:, 1])
     with pytest.raises(ValueError, match="NaN"):
         model.fit(gaps, Y)
-
-
-# Rows that cannot be taken -------------------------------------------------------------------------------------------
-
-EVERY_KIND = [*CLASSIFIERS, TAN(), KDependenceBayes(k=2, decomposable=False), ConditionalLikelihood(TAN(), l2=1.0)]
-
-
-@pytest.mark.parametrize("classifier", EVERY_KIND, ids=repr)
-def test_gaps_only_and_bad_rows(classifier):
-    model = classifier.fit(STATES, Y)
-    nothing = np.full((2, 3), np.nan)
-    assert_allclose(model.predict_log_proba(nothing), np.tile(model.class_log_prior_, (2, 1)), atol=1e-10)
-    assert_allclose(model.predict_proba([[None, None, None]], PRIOR).sum(), 1)
-    for bad in np.inf, -np.inf:
-        with pytest.raises(ValueError, match="infinity"):
-            model.predict(np.where(np.eye(3) > 0, bad, STATES[:3]))
-    with pytest.raises(ValueError, match="expecting 3 features"):
-        model.predict(nothing[:, :2])
