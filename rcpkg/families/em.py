@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from rcpkg.base import InvalidStatistics
+from rcpkg.base import Array, InvalidStatistics
 from rcpkg.checks import warn
 from rcpkg.families.constants import EM_STEPS, EM_TOL
 from rcpkg.families.statistics import Statistics
@@ -42,6 +42,51 @@ def run_em(model: Any, rows: Rows, start: Any) -> Statistics:
         ConvergenceWarning,
     )
     return statistics
+
+
+class Ascent(NamedTuple):
+    """Where steps of EM have ended, and the penalised log-likelihood, in nats a row, at each of them."""
+
+    statistics: Statistics
+    parameters: Any
+    values: list[float]
+    converged: bool
+
+
+def ascend(model: Any, rows: Rows, start: Statistics, steps: int, values: list[float] | None = None) -> Ascent | None:
+    """Steps s ← E[s(X, Y) | what there is; θ(s)] from ``start``, until one gains no more than ``model.tol`` nats a row
+    of the log-likelihood with the log density of the prior, or ``values`` has so many ``steps``.
+
+    None where the statistics have no valid parameters, or the model ``has_lost`` a part of itself.
+    """
+    statistics, values = start, list(values or [])
+    while True:
+        try:
+            parameters = model.parameters(statistics)
+        except InvalidStatistics:
+            return None
+        total = rows.sum(partial(valued, model, parameters))
+        values.append(float(total.value + model.log_prior_density(parameters)) / statistics.count.sum())
+        tell("EM for components: step %d, log-likelihood %.6g a row", len(values), values[-1], iteration=True)
+        converged = len(values) > 1 and values[-1] - values[-2] <= model.tol
+        if converged or len(values) >= steps or not np.isfinite(values[-1]):
+            return Ascent(statistics, parameters, values, converged) if np.isfinite(values[-1]) else None
+        statistics = total.expected
+        if model.has_lost(statistics):
+            return None
+
+
+def valued(model: Any, parameters: Any, block: Block) -> Statistics:
+    """E[s(X, Y) | what there is; θ] of an encoded block, and Σ_i w_i log p(x_i, y_i), by one pass."""
+    Y, value = block.weights(len(model.classes_)), 0.0
+
+    def weigh(joint: Array, part: slice) -> Array:
+        nonlocal value
+        value += (Y[part] * np.where(Y[part] > 0, joint, 0.0)).sum()
+        return Y[part]
+
+    expected = model.weighted_statistics(block.X, parameters, weigh)
+    return Statistics(value=value, expected=expected)
 
 
 class Place(NamedTuple):

@@ -23,6 +23,9 @@ from rcpkg.families.portions import counted, encode_and_count, typical_rows
 from rcpkg.families.statistics import Statistics
 from rcpkg.rows import Rows
 
+#: Weights of the classes, (m, r), for rows of a part of the training rows, by their log p(x, y)
+Weigh = Callable[[Array, slice], Array]
+
 
 @constructed
 class ClassPrior:
@@ -130,7 +133,7 @@ class Family(ClassPrior):
         """``change``, smaller where the model expects less than ``expected`` = s(X, P), its posteriors on the rows."""
         return change
 
-    def weighted_statistics(self, X: Any, parameters: Any, weigh: Callable[[Array, slice], Array]) -> Statistics:
+    def weighted_statistics(self, X: Any, parameters: Any, weigh: Weigh) -> Statistics:
         """One pass over the data: the statistics s(X, W) with W = ``weigh(log_joint, rows)`` for those rows of X; of
         rows with gaps the expected ones."""
         return self.expected_statistics(X, weigh(self.log_joint(X, parameters), slice(None)), parameters)

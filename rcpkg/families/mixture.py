@@ -10,7 +10,7 @@ of Σ_i log p(y_i | x_i). What is proved of its ascent, and what is not, is in t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from copy import copy, deepcopy
 from dataclasses import field
 from functools import partial
@@ -28,11 +28,11 @@ from rcpkg.capabilities import Unsupported
 from rcpkg.checks import check_number, refusal, warn
 from rcpkg.choice import folds, log_losses
 from rcpkg.families.classifier import ClosedFormClassifier
-from rcpkg.families.constants import LOST, MOST_COMPONENTS, ROWS_PER_COMPONENT, SHORT_STEPS, TYPICAL_ROWS
-from rcpkg.families.family import ClassPrior, Family, if_all_have, safe_counts
-from rcpkg.families.portions import COLUMNS, BlockSummary, encoded
+from rcpkg.families.constants import LOST, MOST_COMPONENTS, ROWS_PER_COMPONENT, SHORT_STEPS
+from rcpkg.families.em import Ascent, ascend
+from rcpkg.families.family import ClassPrior, Family, Weigh, if_all_have, safe_counts
+from rcpkg.families.portions import COLUMNS, BlockSummary, encoded, first_rows, rows_and_weight
 from rcpkg.families.statistics import Statistics, class_counts, one_hot
-from rcpkg.progress import tell
 from rcpkg.rows import Block, Blocks, Rows
 
 FOLDS = 5  # by which "cv" chooses the number of components
@@ -88,14 +88,12 @@ class MixtureFamily(MixtureSettings, Family):
 
     def prepare(self, X: Array) -> None:
         super().prepare(X)
-        check_number("n_starts", self.n_starts, 1, integer=True)
-        check_number("max_iter", self.max_iter, 1, integer=True)
+        if isinstance(self.n_components, str) and self.n_components != "cv":
+            raise refusal("n_components", 'be "cv" or a number of components', self.n_components)
         check_number("tol", self.tol, 0)
-        if self.n_components != "cv":
-            if isinstance(self.n_components, str):
-                raise refusal("n_components", 'be "cv" or a number of components', self.n_components)
-            check_number("n_components", self.n_components, 1, integer=True)
-            self._number = int(self.n_components)
+        for name in ("n_starts", "max_iter", *(["n_components"] if self.n_components != "cv" else [])):
+            check_number(name, getattr(self, name), 1, integer=True)
+        self._number = self._number if self.n_components == "cv" else int(self.n_components)
 
     def _lay_out(self, sizes: ArrayLike) -> None:
         """Number the pairs (y, k), by class, of so many components each."""
@@ -155,9 +153,7 @@ class MixtureFamily(MixtureSettings, Family):
         """Σ_i Σ_y W_iy Σ_k p(k | x_i, y) s(x_i, y, k), and of rows with gaps the expectation of that."""
         return self._expected(X, weights, self._split(X, parameters)[1], parameters.components)
 
-    def weighted_statistics(
-        self, X: Any, parameters: MixtureParameters, weigh: Callable[[Array, slice], Array]
-    ) -> Statistics:
+    def weighted_statistics(self, X: Any, parameters: MixtureParameters, weigh: Weigh) -> Statistics:
         """Responsibilities and posteriors of one pass."""
         joint, shares = self._split(X, parameters)
         return self._expected(X, weigh(joint, slice(None)), shares, parameters.components)
@@ -198,9 +194,8 @@ class MixtureFamily(MixtureSettings, Family):
     def mean_parameters(self, parameters: MixtureParameters) -> Statistics:
         """μ of the complete rows."""
         components = self.component.mean_parameters(parameters.components)
-        return Statistics(
-            count=np.exp(parameters.log_prior), pairs=np.exp(self._log_pairs(parameters)), components=components
-        )
+        count, pairs = np.exp(parameters.log_prior), np.exp(self._log_pairs(parameters))
+        return Statistics(count=count, pairs=pairs, components=components)
 
     @if_all_have
     def class_log_partition(self, natural: Statistics) -> Array:
@@ -267,19 +262,13 @@ class MixtureFamily(MixtureSettings, Family):
 
     def same_form(self, other: object) -> bool:
         """With as many components of the same form in each class."""
-        return (
-            super().same_form(other)
-            and self.shared == other.shared
-            and np.array_equal(self.sizes, other.sizes)
-            and self.component.same_form(other.component)
-        )
+        alike = super().same_form(other) and self.shared == other.shared and np.array_equal(self.sizes, other.sizes)
+        return alike and self.component.same_form(other.component)
 
     def check_complete(self, X: Any) -> None:
         """Refuse: the component of each row is missing."""
-        raise Unsupported(
-            "a mixture does not know the component of any row, which leaves calibration by safe steps: take "
-            "RiskCalibration or RiskCalibrationCV"
-        )
+        said = "a mixture does not know the component of any row, which leaves calibration by safe steps"
+        raise Unsupported(f"{said}: take RiskCalibration or RiskCalibrationCV")
 
     check_full = check_complete
 
@@ -349,15 +338,15 @@ class MixtureFamily(MixtureSettings, Family):
 
     def closed_form_statistics(self, rows: Rows) -> Statistics:
         """The statistics that EM leads to from the best of `n_starts` starts; one component is the family itself."""
-        rng, counts = check_random_state(self.random_state), rows.sum(partial(_class_counts, len(self.classes_)))
-        paths = (self._best_path(rows, counts, number, rng) for number in range(self._number, 0, -1))
-        best = next(filter(None, paths), None)
-        if best is None:
-            raise InvalidStatistics("EM has found no valid components: set prior_strength > 0, or take n_components=1")
-        self.log_likelihoods, self._decided = np.array(best.values), (best.statistics, best.parameters)
-        return best.statistics
+        rng, counts = check_random_state(self.random_state), rows.sum(partial(rows_and_weight, len(self.classes_)))
+        for number in range(self._number, 0, -1):
+            best = self._best_ascent(rows, counts, number, rng)
+            if best is not None:
+                self.log_likelihoods, self._decided = np.array(best.values), (best.statistics, best.parameters)
+                return best.statistics
+        raise InvalidStatistics("EM has found no valid components: set prior_strength > 0, or take n_components=1")
 
-    def _best_path(self, rows: Rows, counts: Statistics, number: int, rng: np.random.RandomState) -> _Path | None:
+    def _best_ascent(self, rows: Rows, counts: Statistics, number: int, rng: np.random.RandomState) -> Ascent | None:
         """EM with at most a ``number`` of components a class; None where no start keeps all of them."""
         of_class = np.full_like(counts.rows, counts.rows.sum()) if self.shared else counts.rows
         self._lay_out(np.clip(of_class // ROWS_PER_COMPONENT, 1, number).astype(np.intp))
@@ -367,95 +356,57 @@ class MixtureFamily(MixtureSettings, Family):
         theta = self.component.fix_prior(components, int(counts.rows.sum()))
         if alone:
             statistics = Statistics(count=counts.weight, pairs=counts.weight, components=components)
-            return _Path(statistics, self.parameters(statistics), [], True)
+            return Ascent(statistics, self.parameters(statistics), [], True)
         theta = self.component.parameters(components) if theta is None else theta
         weight = np.full_like(counts.weight, counts.weight.sum()) if self.shared else counts.weight
         self._pseudo = rows.sum(partial(_spread, self, theta, 1 / weight))
         starts, few = self._starting(rows, theta, weight, rng), min(SHORT_STEPS, self.max_iter)
-        paths = filter(None, [self._path(rows, start, few) for start in starts])
-        best = max(paths, key=lambda path: path.values[-1], default=None)
-        best = best and self._path(rows, best.statistics, self.max_iter, best.values[:-1])
-        if best is not None:
-            self._warn(best, number)
+        found = filter(None, [ascend(self, rows, start, few) for start in starts])
+        best = max(found, key=lambda ascent: ascent.values[-1], default=None)
+        best = best and ascend(self, rows, best.statistics, self.max_iter, best.values[:-1])
+        if best and number < self._number:
+            said = f"with {self._number} components EM lost one from each of {self.n_starts} starts: there are {number}"
+            warn(f"{said}; set prior_strength > 0, or more n_starts", ConvergenceWarning)
+        if best and not (best.converged or self._in_fold):
+            said = f"EM still gained more than tol={self.tol:g} nats a row after {len(best.values)} steps"
+            warn(f"{said}: raise max_iter, or tol", ConvergenceWarning)
         return best
 
     def _starting(self, rows: Rows, theta: Any, weight: Array, rng: np.random.RandomState) -> Iterator[Statistics]:
         """Statistics of which each component has half from its class, or all rows, and half from one row of them."""
         share = weight / (2 * self.sizes)
         half = rows.sum(partial(_spread, self, theta, share / weight))
-        pools = _first_rows(rows, len(self.sizes))
+        pools = first_rows(rows, len(self.sizes))
         pools = [np.concatenate(pools)] if self.shared else pools
         for _ in range(self.n_starts):
             seeds = np.concatenate([pool[rng.permutation(len(pool))[: self.sizes[y]]] for y, pool in enumerate(pools)])
             start = half
             for number, block in enumerate(rows):
-                here = seeds[:, 0] == number
-                if here.any():
+                here = np.flatnonzero(seeds[:, 0] == number)
+                if len(here):
                     seed = block.part(seeds[here, 1])
+                    of_pairs = (self.classes_of == seed.y[:, None]) & (self.places == here[:, None])
                     W = share * one_hot(seed.y, len(self.sizes))
-                    of_pairs = (self.classes_of == seed.y[:, None]) & (self.places == np.flatnonzero(here)[:, None])
                     start = start + self._expected(seed.X, W, of_pairs.astype(float), theta)
             yield start
 
-    def _path(self, rows: Rows, start: Statistics, steps: int, values: list[float] | None = None) -> _Path | None:
-        """Steps of EM, s ← E[s(X, Y) | what there is; θ(s)], until one gains no more than ``tol`` of the log-likelihood
-        with the log density of the prior; None where a component is lost, or has no valid parameters."""
-        statistics, values = start, list(values or [])
-        while True:
-            try:
-                parameters = self.parameters(statistics)
-            except InvalidStatistics:
-                return None
-            total = rows.sum(partial(_expectation, self, parameters))
-            value = float(total.value)
-            if self._pseudo is not None and hasattr(self.component, "natural_parameters"):
-                value += self.prior_strength * self._pseudo.dot(self.natural_parameters(parameters))
-            values.append(value / statistics.count.sum())
-            tell("EM for components: step %d, log-likelihood %.6g a row", len(values), values[-1], iteration=True)
-            converged = len(values) > 1 and values[-1] - values[-2] <= self.tol
-            if converged or len(values) >= steps or not np.isfinite(values[-1]):
-                return _Path(statistics, parameters, values, converged) if np.isfinite(values[-1]) else None
-            statistics = total.expected
-            if not self.prior_strength and (class_counts(statistics.components) < LOST).any():
-                return None
+    def log_prior_density(self, parameters: MixtureParameters) -> float:
+        """That of the pseudo-rows, up to a constant, where the components are an exponential family."""
+        if self._pseudo is None or not hasattr(self.component, "natural_parameters"):
+            return 0.0
+        return self.prior_strength * self._pseudo.dot(self.natural_parameters(parameters))
 
-    def _warn(self, path: _Path, number: int) -> None:
-        """Warn of fewer components than asked for, and of EM that has not converged."""
-        if number < self._number:
-            warn(
-                f"with {self._number} components EM lost one from each of {self.n_starts} starts: there are {number}; "
-                "set prior_strength > 0, or more n_starts",
-                ConvergenceWarning,
-            )
-        if not path.converged and not self._in_fold:
-            warn(
-                f"EM still gained more than tol={self.tol:g} nats a row after {len(path.values)} steps: raise "
-                "max_iter, or tol",
-                ConvergenceWarning,
-            )
-
-
-class _Path(NamedTuple):
-    """Where steps of EM have ended, and the penalised log-likelihood, in nats a row, of all of them."""
-
-    statistics: Statistics
-    parameters: MixtureParameters
-    values: list[float]
-    converged: bool
-
-
-def _class_counts(n_classes: int, block: Block) -> Statistics:
-    """Rows and weight of each class."""
-    numbers = np.bincount(block.y, minlength=n_classes)
-    return Statistics(rows=numbers, weight=np.bincount(block.y, block.weight, minlength=n_classes))
+    def has_lost(self, statistics: Statistics) -> bool:
+        """Whether a component has next to no rows, and no pseudo-rows."""
+        return not self.prior_strength and bool((class_counts(statistics.components) < LOST).any())
 
 
 def _in_all(mixture: MixtureFamily, factor: Array, block: Block) -> Block:
     """Rows that count, times a ``factor`` of their class, in each component that they may belong to."""
     weights = block.weights(len(factor)) * factor
     if mixture.shared:
-        weights = np.repeat(weights.sum(axis=1, keepdims=True), mixture.sizes[0], axis=1)
-    return block._replace(y=weights if mixture.shared else weights[:, mixture.classes_of], weight=None)
+        return block._replace(y=np.repeat(weights.sum(axis=1, keepdims=True), mixture.sizes[0], axis=1), weight=None)
+    return block._replace(y=weights[:, mixture.classes_of], weight=None)
 
 
 def _spread(mixture: MixtureFamily, theta: Any, factor: Array, block: Block) -> Statistics:
@@ -463,26 +414,6 @@ def _spread(mixture: MixtureFamily, theta: Any, factor: Array, block: Block) -> 
     count = (block.weights(len(factor)) * factor).sum(axis=0)
     components = mixture.component.expected_statistics(block.X, _in_all(mixture, factor, block).y, theta)
     return Statistics(count=count, pairs=count[mixture.classes_of], components=components)
-
-
-def _expectation(mixture: MixtureFamily, parameters: MixtureParameters, block: Block) -> Statistics:
-    """E[s(X, Y) | what there is; θ], and Σ_i w_i log p(x_i, y_i)."""
-    Y = block.weights(len(mixture.sizes))
-    joint, shares = mixture._split(block.X, parameters)
-    value = (Y * np.where(Y > 0, joint, 0.0)).sum()
-    return Statistics(value=value, expected=mixture._expected(block.X, Y, shares, parameters.components))
-
-
-def _first_rows(rows: Rows, n_classes: int) -> list[NDArray[np.intp]]:
-    """The first `TYPICAL_ROWS` rows of each class, each as the number of its block and its place there."""
-    found = [np.empty((0, 2), dtype=np.intp)] * n_classes
-    for number, block in enumerate(rows):
-        for y, known in enumerate(found):
-            places = np.flatnonzero(block.y == y)[: TYPICAL_ROWS - len(known)]
-            found[y] = np.vstack([known, np.column_stack([np.full(len(places), number), places])])
-        if all(len(known) == TYPICAL_ROWS for known in found):
-            break
-    return found
 
 
 def _takes_all_rows_at_once(model: Any) -> bool:
@@ -590,25 +521,24 @@ class Mixture(MixtureSettings, ClosedFormClassifier, family=MixtureFamily):
 
     def _check_rows(self, X: ArrayLike, y: ArrayLike, reset: bool = True) -> tuple[Array, NDArray]:
         if reset:
-            self._check_model()
-            self.model_ = clone(self.model)
+            self._take_model()
         checked = self.model_._check_rows(X, y, reset)
         self._take_columns()
         return checked
 
-    def _check_model(self) -> None:
+    def _take_model(self) -> None:
         if not isinstance(self.model, ClosedFormClassifier) or isinstance(self.model, Mixture):
             raise ValueError(f"model must be a closed form of rcpkg, such as QDA(), and no Mixture; got {self.model!r}")
         if getattr(self.model, "priors", None) is not None:
             raise ValueError("model must have no priors, since its classes are components: give them to the Mixture")
+        self.model_ = clone(self.model)
 
     def _take_columns(self) -> None:
         vars(self).pop("feature_names_in_", None)
         vars(self).update({name: value for name, value in vars(self.model_).items() if name in COLUMNS})
 
     def _set_columns(self, seen: list[BlockSummary]) -> None:
-        self._check_model()
-        self.model_ = clone(self.model)
+        self._take_model()
         self.model_._set_columns(seen)
         self._take_columns()
 
@@ -621,8 +551,7 @@ class Mixture(MixtureSettings, ClosedFormClassifier, family=MixtureFamily):
     def _with_family(self, family: MixtureFamily, statistics: Statistics, parameters: Any = None) -> Self:
         """With the settings of the components, too."""
         model = super()._with_family(family, statistics, parameters)
-        components = statistics.components, model.parameters_.components
-        model.model_ = self.model_._with_family(family.component, *components)
+        model.model_ = self.model_._with_family(family.component, statistics.components, model.parameters_.components)
         model.model = clone(model.model_)
         return model
 

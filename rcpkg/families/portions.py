@@ -13,9 +13,9 @@ from sklearn.base import clone
 from rcpkg.base import Array
 from rcpkg.checks import check_weights
 from rcpkg.columns import as_labels
-from rcpkg.families.constants import BLOCK_SAMPLE
+from rcpkg.families.constants import BLOCK_SAMPLE, TYPICAL_ROWS
 from rcpkg.families.statistics import Statistics
-from rcpkg.rows import Block, check_lengths
+from rcpkg.rows import Block, Rows, check_lengths
 
 COLUMNS = ("n_features_in_", "feature_names_in_", "columns_")
 
@@ -140,3 +140,21 @@ def typical_rows(X: Array) -> Array:
         return np.vstack([some, X.min(axis=0), X.max(axis=0)])
     gap = np.where(missing.any(axis=0), np.nan, X[0])
     return np.vstack([some, np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0), gap])
+
+
+def rows_and_weight(n_classes: int, block: Block) -> Statistics:
+    """Rows and weight of each class."""
+    numbers = np.bincount(block.y, minlength=n_classes)
+    return Statistics(rows=numbers, weight=np.bincount(block.y, block.weight, minlength=n_classes))
+
+
+def first_rows(rows: Rows, n_classes: int) -> list[NDArray[np.intp]]:
+    """The first `TYPICAL_ROWS` rows of each class, each as the number of its block and its place there."""
+    found = [np.empty((0, 2), dtype=np.intp)] * n_classes
+    for number, block in enumerate(rows):
+        for y, known in enumerate(found):
+            places = np.flatnonzero(block.y == y)[: TYPICAL_ROWS - len(known)]
+            found[y] = np.vstack([known, np.column_stack([np.full(len(places), number), places])])
+        if all(len(known) == TYPICAL_ROWS for known in found):
+            break
+    return found
