@@ -117,7 +117,16 @@ def design(name, X, parents):
     return indicators(X.T)
 
 
-def check(name, kind, penalty):
+CASES = [
+    (name, kind, penalty)
+    for name, kind, penalty in product(MODELS, KINDS, PENALTIES)
+    if kind not in WRONG_FOR["continuous" if name in CONTINUOUS else "discrete"]
+]
+PARTLY = [pytest.param(*case, marks=[pytest.mark.slow] * bool(k % 11)) for k, case in enumerate(CASES)]
+
+
+@pytest.mark.parametrize(("name", "kind", "penalty"), PARTLY)
+def test_hostile_rows(name, kind, penalty):
     """All optimisers on one case."""
     X, y = rows_of(name, kind)
     options = PENALTIES[penalty]
@@ -160,22 +169,3 @@ def check(name, kind, penalty):
     gaps = np.where(np.arange(X.shape[1]) == 1, np.nan, others)
     for learner, rows in product(same[1:], (X, others, gaps)):
         assert np.abs(learner.predict_proba(rows) - same[0].predict_proba(rows)).max() < POSTERIOR
-
-
-CASES = [
-    (name, kind, penalty)
-    for name, kind, penalty in product(MODELS, KINDS, PENALTIES)
-    if kind not in WRONG_FOR["continuous" if name in CONTINUOUS else "discrete"]
-]
-QUICK = [case for k, case in enumerate(CASES) if k % 11 == 0]
-
-
-@pytest.mark.parametrize(("name", "kind", "penalty"), QUICK)
-def test_hostile_rows(name, kind, penalty):
-    check(name, kind, penalty)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("name", "kind", "penalty"), [case for case in CASES if case not in QUICK])
-def test_more_hostile_rows(name, kind, penalty):
-    check(name, kind, penalty)

@@ -178,20 +178,18 @@ def check_against(expected, name, X, y, l2, run):
     return True
 
 
-@pytest.mark.parametrize(
-    ("name", "scale"), [("QDA", "rescaled"), ("GaussianNB", "far from zero"), ("TAN", "as they are")]
-)
-def test_a_fit_that_converged_is_at_the_optimum(name, scale):
-    X, y = of_scale(name, scale)
-    for l2 in (0.0, 1.0):
-        expected = optimum(design(name, X), y, l2)
-        assert check_against(expected, name, X, y, l2, RUNS[0])
-        check_against(expected, name, X, y, l2, RUNS[1])
+QUICK = {("QDA", "rescaled", 0.01), ("GaussianNB", "far from zero", 0.0), ("TAN", "as they are", 0.01)}
+QUICK |= {("QDA", "rescaled", "pooled", 0.3), ("LDA", "as they are", "pooled", 0.01)}
+QUICK |= {("TAN", "as they are", "pooled", 3.0)}
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("l2", RIDGES)
-@pytest.mark.parametrize(("name", "scale"), CASES)
+def partly_slow(*settings):
+    """All cases with all settings, of which some are tried in the quick suite."""
+    cases = [(*case, *setting) for case in CASES for setting in settings]
+    return [pytest.param(*case, marks=[pytest.mark.slow] * (case not in QUICK)) for case in cases]
+
+
+@pytest.mark.parametrize(("name", "scale", "l2"), partly_slow(*((l2,) for l2 in RIDGES)))
 def test_every_fit_that_converged_is_at_the_optimum(name, scale, l2):
     X, y = of_scale(name, scale)
     expected = optimum(design(name, X), y, l2)
@@ -218,7 +216,11 @@ def lack(learner, X, y, target, b):
     return objective.size / (2 * b * size) * objective.promised_gain(point)
 
 
-def check_target(name, scale, target, b):
+@pytest.mark.parametrize(
+    ("name", "scale", "target", "b"),
+    partly_slow(*product(["pooled"], WEIGHTS), ("generative", WEIGHTS[0]), ("grand", WEIGHTS[-1])),
+)
+def test_all_learners_with_every_target_end_at_one_model(name, scale, target, b):
     X, y = of_scale(name, scale)
     options = {"target": target, "target_weight": b}
     newton, said = fit(ConditionalLikelihood(clone(ML[name]), **options), X, y)
@@ -236,22 +238,6 @@ def check_target(name, scale, target, b):
             assert np.abs(other.predict_proba(X) - newton.predict_proba(X)).max() < POSTERIOR
         else:
             assert warned
-
-
-@pytest.mark.parametrize(
-    ("name", "scale", "b"), [("QDA", "rescaled", 0.3), ("LDA", "as they are", 0.01), ("TAN", "as they are", 3.0)]
-)
-def test_all_learners_with_a_target_end_at_one_model(name, scale, b):
-    check_target(name, scale, "pooled", b)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("target", "b"), [*product(["pooled"], WEIGHTS), ("generative", WEIGHTS[0]), ("grand", WEIGHTS[-1])]
-)
-@pytest.mark.parametrize(("name", "scale"), CASES)
-def test_all_learners_with_every_target_end_at_one_model(name, scale, b, target):
-    check_target(name, scale, target, b)
 
 
 @pytest.mark.parametrize("name", ML)

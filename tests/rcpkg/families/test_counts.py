@@ -50,34 +50,6 @@ def holes(X, share=0.15, seed=0):
 @STRENGTHS
 @settings(max_examples=20, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1))
-def test_a_missing_feature_is_marginalised(strength, seed):
-    """p(x without x_j, y) = Σ_v p(x, y), for any set of missing features, one after the other."""
-    X, y = categorical_rows(n_states=(2, 3, 4))
-    model = CategoricalNB(prior_strength=strength).fit(X, y)
-    rng = np.random.default_rng(seed)
-    x = X[rng.integers(len(X))].copy()
-    for j in rng.permutation(3)[: rng.integers(1, 4)]:
-        filled = np.tile(x, (model.n_states_[j], 1))
-        filled[:, j] = np.arange(model.n_states_[j])
-        x[j] = np.nan
-        joint = model.predict_joint_log_proba(x[None])[0]
-        assert_allclose(joint, np.logaddexp.reduce(model.predict_joint_log_proba(filled), axis=0), atol=1e-12)
-    x[np.isnan(x)] = -1
-    assert_array_equal(model.predict_joint_log_proba(x[None])[0], joint)
-
-
-@STRENGTHS
-def test_an_unknown_code_leaves_the_other_features_their_say(strength):
-    X, y = categorical_rows(n_states=(3, 4, 5))
-    model = CategoricalNB(prior_strength=strength).fit(X, y)
-    others = CategoricalNB(prior_strength=strength).fit(X[:, 1:], y)
-    rows = np.column_stack([np.full(len(X), 17), X[:, 1:]])
-    assert_allclose(model.predict_joint_log_proba(rows), others.predict_joint_log_proba(X[:, 1:]), atol=1e-12)
-
-
-@STRENGTHS
-@settings(max_examples=20, deadline=None)
-@given(seed=st.integers(0, 2**32 - 1))
 def test_the_order_of_codes_does_not_matter(strength, seed):
     """Codes named anew give the same posteriors, whether a code that training lacks is the last or in the middle."""
     rng = np.random.default_rng(seed)

@@ -30,9 +30,9 @@ from rcpkg.rows import Rows
 STATES = (2, 3, 2, 3)
 EVERY = np.array(list(itertools.product(*map(range, STATES))), dtype=float)
 CHAIN, CLIQUES, FORK = [[], [0], [1], [2]], [[1, 3], [3], [3, 1], []], [[], [0], [0], [0]]
-CURVED = [[], [], [0, 1], [2, 0]]  # the parents 0 and 1 of 2 are not joined
+FULL, CURVED = [[], [0], [0, 1], [0, 1, 2]], [[], [], [0, 1], [2, 0]]  # the parents 0 and 1 of 2 are not joined
 decomposable = pytest.mark.parametrize("parents", [CHAIN, CLIQUES, FORK, [[]] * 4], ids=str)
-any_network = pytest.mark.parametrize("parents", [CHAIN, CLIQUES, CURVED, [[], [0], [0, 1], [0, 1, 2]]], ids=str)
+any_network = pytest.mark.parametrize("parents", [[[]] * 4, CHAIN, CLIQUES, CURVED, FULL], ids=str)
 
 
 def network(parents, strength=1.0):
