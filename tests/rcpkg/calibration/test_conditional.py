@@ -112,7 +112,7 @@ def features(name, X):
     return np.hstack([np.eye(int(column.max()) + 1)[column.astype(int)][:, 1:] for column in X.T])
 
 
-SAME_OPTIMUM = [(name, rows, seed) for name in GAUSSIAN for rows in ((90, 3), (300, 2)) for seed in (0, 2, 3, 4)]
+SAME_OPTIMUM = [(name, rows, seed) for name in GAUSSIAN for rows in ((90, 3), (300, 2)) for seed in (0, 2)]
 SAME_OPTIMUM += [(name, None, seed) for name in COUNTS for seed in (0, 1)]
 
 

@@ -376,6 +376,7 @@ def test_the_most_probable_model_has_the_posteriors_where_cells_are_empty(model,
     assert log_loss == pytest.approx(fitted.history_.log_loss.iloc[-1], abs=1e-9)
 
 
+@pytest.mark.slow
 def test_the_way_along_the_fibre_stays_where_rounding_leaves_a_model():
     """Of separated rows it leads to covariances that are singular but for rounding, which ended in a LinAlgError."""
     X, y = load_breast_cancer(return_X_y=True)
@@ -548,7 +549,7 @@ def test_newtons_method_is_quick_where_rows_want_a_state_rarer_than_the_target()
         assert end.stop_reason == "converged" and end.n_iter <= 12
 
 
-@pytest.mark.parametrize("weight", [0.01, 0.1])
+@pytest.mark.parametrize("weight", [0.01, pytest.param(0.1, marks=pytest.mark.slow)])
 def test_steps_do_not_run_away_where_rows_hardly_show_a_state(weight):
     """Where neither rows nor model show a state the curvature all but vanishes: a step took its log-odds to -2e5, and
     the search made 80 and 46 updates."""

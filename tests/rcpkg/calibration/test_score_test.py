@@ -150,7 +150,7 @@ def test_its_mean_under_the_model_is_that_of_the_theory():
     assert abs(found.dof - expected) < 4 * error + 0.02 * expected
 
 
-@pytest.mark.parametrize("name", ["LDA", "BernoulliNB"])
+@pytest.mark.parametrize("name", ["LDA", pytest.param("BernoulliNB", marks=pytest.mark.slow)])
 def test_ranks_are_uniform_where_the_model_is_right(name):
     """With no more than 15 rows, of 250 samples and four draws each."""
     model, ranks = fitted(name).model, np.zeros(5)

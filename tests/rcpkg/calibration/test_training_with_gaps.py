@@ -135,11 +135,11 @@ def test_em_of_networks_never_lowers_the_likelihood_of_what_there_is(name):
 
 
 @pytest.mark.parametrize("gaps_in_view", [None, 0.3])
-@pytest.mark.parametrize("name", ["QDA", "GaussianNB", "TAN", "CategoricalNB"])
+@pytest.mark.parametrize("name", ["GaussianNB", "TAN"])
 def test_a_feature_that_no_training_row_has_is_named(name, gaps_in_view):
     X, y, _ = rows(name)
     X[:, 1] = np.nan
-    for learner in (RiskCalibration, RiskCalibrationCV):
+    for learner in (RiskCalibration, partial(RiskCalibrationCV, target_weights=[1.0, 10.0], cv=2)):
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
             learner(MODELS[name], gaps_in_view=gaps_in_view).fit(X, y)
