@@ -75,24 +75,25 @@ def class_prior_of(
     """
     check_number("tol", tol, 0, above=True)
     check_number("max_iter", max_iter, 1, integer=True)
-    log_P = _log_posterior(model, X)
+    if hasattr(model, "predict_log_proba"):
+        log_P = log_softmax(model.predict_log_proba(X), axis=1)
+    else:
+        with np.errstate(divide="ignore"):
+            log_P = np.log(model.predict_proba(X))
     log_prior = _training_log_prior(model, training_prior)
-    log_ratio = log_P - log_prior  # log p(x_i | y) up to a constant of the row
-    log_ratio -= log_ratio.max(axis=1, keepdims=True)
-    ratio = np.exp(log_ratio)
-    prior = np.exp(log_prior)
+    log_ratio, prior = log_P - log_prior, np.exp(log_prior)  # the first is log p(x_i | y) up to a constant of the row
+    ratio = np.exp(log_ratio - log_ratio.max(axis=1, keepdims=True))
     start = np.log(ratio @ prior).sum()
     weights, n_iter = em(ratio, prior, tol, max_iter)
     relative = ratio / (ratio @ weights)[:, None]  # p'(y | x_i) / π'_y
     if relative.mean(axis=0).max() - 1 > tol:
         warnings.warn(f"EM has not converged in {max_iter} steps: raise max_iter", stacklevel=2)
     interval = _interval(relative, weights)
-    wide = np.diff(interval)[:, 0] > WIDE
-    if wide.any():
-        label = np.asarray(model.classes_)[wide].tolist()[0]
+    wide = np.flatnonzero(np.diff(interval)[:, 0] > WIDE)
+    for label, (low, high) in zip(np.asarray(model.classes_)[wide[:1]].tolist(), interval[wide[:1]]):
         warnings.warn(
-            f"{len(ratio)} rows leave the weight of {label!r} between {interval[wide][0, 0]:.2f} and "
-            f"{interval[wide][0, 1]:.2f}: take more rows, or weights that you know",
+            f"{len(ratio)} rows leave the weight of {label!r} between {low:.2f} and {high:.2f}: take more rows, or "
+            "weights that you know",
             stacklevel=2,
         )
     return ClassPrior(weights, interval, float(np.log(ratio @ weights).sum() - start), n_iter)
@@ -108,14 +109,6 @@ def em(ratio: Array, weights: Array, tol: float, max_iter: int) -> tuple[Array, 
             break
         weights = weights * gain / (weights @ gain)
     return weights, n_iter
-
-
-def _log_posterior(model: Any, X: ArrayLike) -> Array:
-    """log p(y | x), shape (n, r), normalised."""
-    if hasattr(model, "predict_log_proba"):
-        return log_softmax(model.predict_log_proba(X), axis=1)
-    with np.errstate(divide="ignore"):
-        return np.log(model.predict_proba(X))
 
 
 def _training_log_prior(model: Any, training_prior: ArrayLike | Mapping | None) -> Array:
@@ -138,8 +131,7 @@ def _interval(relative: Array, weights: Array) -> Array:
     """Normal 95 % intervals of weights that sum to one, from −∇²L = Σ_i q_i q_iᵀ, q_i = p'(y | x_i) / π'_y."""
     r = len(weights)
     along = np.linalg.svd(np.ones((1, r)))[2][1:]  # orthonormal directions in which the sum stays
-    information = along @ (relative.T @ relative) @ along.T
-    values, vectors = np.linalg.eigh(information)
+    values, vectors = np.linalg.eigh(along @ (relative.T @ relative) @ along.T)
     with np.errstate(divide="ignore"):
         spread = ((along.T @ vectors) ** 2) @ (1 / np.maximum(values, 0.0))
     half = norm.ppf(0.975) * np.sqrt(spread)

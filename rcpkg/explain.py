@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
-from scipy.special import gammaln, log_softmax
+from scipy.special import beta, log_softmax
 from sklearn.pipeline import Pipeline
 
 from rcpkg.base import GenerativeClassifier
@@ -59,15 +59,6 @@ def contributions(
     "log_odds" this less its mean over the classes: differences between two classes, the log odds, are the same; for
     "proba" p(y | x_S), which under the model is the mean of p(y | x) over the hidden features given x_S.
 
-    Shapley values of log odds need but the sets C of features that are connected in the graph of the model, in which
-    features are joined that may depend on each other given the class and all others (`Family.graph`):
-
-    .. math:: \phi_j = \sum_{C \ni j} -\frac{b!\,(c-1)!}{(b+c)!}\, w_C
-              + \sum_{\partial C \ni j} \frac{(b-1)!\,c!}{(b+c)!}\, w_C,
-              \qquad w_C = \log p(x_{-C} \mid y) - \log p(x \mid y),
-
-    with c features in C and b in its boundary ∂C. Of naive Bayes these are d sets, of a chain d (d + 1)/2.
-
     Parameters
     ----------
     model : GenerativeClassifier or Pipeline
@@ -76,8 +67,8 @@ def contributions(
         Rows; what is missing already contributes nothing.
     method : {"hidden", "shapley"}, default="hidden"
     value : {"log_proba", "log_odds", "proba"}, default="log_proba"
-        Shapley values of log odds take at most 65,536 connected sets, those of the others all 2^d sets of at most 16
-        features.
+        Shapley values of log odds take at most 65,536 sets of features that are connected in the graph of the model (d
+        of naive Bayes, d (d + 1)/2 of a chain), those of the others all 2^d sets of at most 16 features.
 
     Returns
     -------
@@ -88,7 +79,7 @@ def contributions(
     References
     ----------
     Robnik-Šikonja and Kononenko (2008), Štrumbelj and Kononenko (2010), with the marginals of the model in place of
-    approximations.
+    approximations. The formula over connected sets is proved on the page *Exact answers*.
 
     Examples
     --------
@@ -96,8 +87,8 @@ def contributions(
     >>> from rcpkg import QDA
     >>> from rcpkg.explain import contributions
     >>> X, y = load_iris(return_X_y=True, as_frame=True)
-    >>> model = QDA().fit(X[["sepal width (cm)", "petal width (cm)"]], y)
-    >>> contributions(model, X[["sepal width (cm)", "petal width (cm)"]].iloc[[70]]).frame().round(2)
+    >>> X = X[["sepal width (cm)", "petal width (cm)"]]
+    >>> contributions(QDA().fit(X, y), X.iloc[[70]]).frame().round(2)
                            0     1     2
     sepal width (cm)   -8.30  0.88 -0.16
     petal width (cm) -117.06  0.09  0.62
@@ -105,13 +96,21 @@ def contributions(
     model, X, names = _table(model, X)
     check_choice("method", method, ("hidden", "shapley"))
     check_choice("value", value, ("log_proba", "log_odds", "proba"))
+    d = X.shape[1]
     if method == "hidden":
-        v = _values(_log_posteriors(model, X, ~np.eye(X.shape[1] + 1, X.shape[1], dtype=bool)), value)
+        v = _values(_log_posteriors(model, X, ~np.eye(d + 1, d, dtype=bool)), value)
         found = (v[-1] - v[:-1]).swapaxes(0, 1)
-    elif value == "log_odds" and not _graph(model, X.shape[1]).all():
+    elif value == "log_odds" and not _dependence(model, X)[0].all():
         found = _over_connected_sets(model, X)
+    elif d <= MOST_FEATURES:
+        parts = slices(max(1, len(X)), max(1, LARGEST_TABLE >> d))  # no rows: the model refuses them
+        v_of_parts = (_values(_of_all_sets(model, X.iloc[rows]), value) for rows in parts)
+        found = np.concatenate([shapley_values(v).swapaxes(0, 1) for v in v_of_parts])
     else:
-        found = _over_all_sets(model, X, value)
+        raise ValueError(
+            f"X has {d} features: Shapley values of {'log ' * (value != 'proba')}posteriors take all 2^d sets of at "
+            f"most {MOST_FEATURES}; value='log_odds' takes fewer where features depend on few others"
+        )
     named = (found - found.mean(axis=2, keepdims=True) if value == "log_odds" else found).view(Contributions)
     named.features, named.classes = np.asarray(names), model.classes_
     return named
@@ -137,57 +136,50 @@ def shapley_values(values: Array) -> Array:
     return np.stack([np.tensordot(weight[S], values[S + 2**j] - values[S], 1) for j, S in enumerate(without)])
 
 
-def _over_all_sets(model: GenerativeClassifier, X: pd.DataFrame, value: str) -> Array:
-    """Shapley values by their definition."""
-    d = X.shape[1]
-    if d > MOST_FEATURES:
-        raise ValueError(
-            f"X has {d} features: Shapley values of {'log ' * (value != 'proba')}posteriors take all 2^d sets of at "
-            f"most {MOST_FEATURES}; value='log_odds' takes fewer where features depend on few others"
-        )
-    parts = slices(max(1, len(X)), max(1, LARGEST_TABLE >> d))  # no rows: the model refuses them
-    found = [shapley_values(_values(_of_all_sets(model, X.iloc[rows]), value)) for rows in parts]
-    return np.concatenate(found, axis=1).swapaxes(0, 1)
-
-
 def _values(log_P: Array, value: str) -> Array:
     """The values of sets, from the log posteriors that they give."""
-    return np.exp(log_P) if value == "proba" else _finite(log_P)
+    if value == "proba":
+        return np.exp(log_P)
+    if not np.isfinite(log_P).all():
+        raise ValueError("X has rows of which a class has the posterior zero: give the model a prior_strength > 0")
+    return log_P
 
 
 def _of_all_sets(model: GenerativeClassifier, X: pd.DataFrame) -> Array:
     """log p(y | x_S), shape (2^d, n, r), of all sets S, the bits of their numbers; a family may know a faster way."""
-    d, rows, family = X.shape[1], model._check_X(X), getattr(model, "family_", None)
-    if hasattr(family, "log_joint_of_sets") and not _missing(model, X).any():
+    family = getattr(model, "family_", None)
+    if hasattr(family, "log_joint_of_sets") and not _dependence(model, X)[1].any():
+        rows = model._check_X(X)
         while hasattr(model, "estimator_"):  # of a calibrated one the joint model
             model = model.estimator_
         return log_softmax(family.log_joint_of_sets(rows, model._fitted_parameters()), axis=2)
-    return _log_posteriors(model, X, (np.arange(2**d)[:, None] >> np.arange(d)) % 2 == 1)
+    return _log_posteriors(model, X, (np.arange(2 ** X.shape[1])[:, None] >> np.arange(X.shape[1])) % 2 == 1)
 
 
 def _over_connected_sets(model: GenerativeClassifier, X: pd.DataFrame) -> Array:
-    """Shapley values of log odds: of log p(y | x_S) but for a term that is the same for all classes."""
-    missing, graph = _missing(model, X), _graph(model, X.shape[1])
+    r"""Shapley values of log odds: of log p(y | x_S) but for a term that is the same for all classes.
+
+    .. math:: \phi_j = \sum_{\partial C \ni j} \frac{(b-1)!\,c!}{(b+c)!}\, w_C - \sum_{C \ni j}
+              \frac{b!\,(c-1)!}{(b+c)!}\, w_C, \qquad w_C = \log p(x_{-C} \mid y) - \log p(x \mid y),
+
+    over the connected sets C of c features, with b in the boundary ∂C.
+    """
+    graph, missing = _dependence(model, X)
     found = np.zeros((*X.shape, len(model.classes_)))
     patterns, of_row = np.unique(missing, axis=0, return_inverse=True)
+    of_row = of_row.ravel()
     for k, pattern in enumerate(patterns):
-        rows = np.flatnonzero(of_row.ravel() == k)
-        inside, edge = _connected_sets(graph, pattern)
-        c, b = inside.sum(axis=1), edge.sum(axis=1)
-        joins, leaves = (
-            np.exp(gammaln(i) + gammaln(j) - gammaln(b + c + 1)) for i, j in ((np.maximum(b, 1), c + 1), (b + 1, c))
-        )
-        share = edge * joins[:, None] - inside * leaves[:, None]
+        rows, (inside, edge) = np.flatnonzero(of_row == k), _connected_sets(graph, pattern)
+        c, b = inside.sum(axis=1)[:, None], edge.sum(axis=1)[:, None]
+        share = edge * beta(np.maximum(b, 1), c + 1) - inside * beta(b + 1, c)
         for part in slices(len(rows), max(1, LARGEST_TABLE // len(inside))):
-            log_P = _finite(_log_posteriors(model, X.iloc[rows[part]], np.vstack([~inside, ~pattern])))
+            log_P = _values(_log_posteriors(model, X.iloc[rows[part]], np.vstack([~inside, ~pattern])), "log_odds")
             found[rows[part]] = np.einsum("sd,snr->ndr", share, log_P[:-1] - log_P[-1])
     return found
 
 
-def _connected_sets(
-    graph: NDArray[np.bool_], missing: NDArray[np.bool_]
-) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Connected sets of features that are not ``missing``, and their boundaries, both of shape (s, d).
+def _connected_sets(graph: NDArray[np.bool_], missing: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Connected sets of features that are not ``missing``, and their boundaries, shape (2, s, d).
 
     What is missing is summed out: its neighbours are joined.
     """
@@ -196,27 +188,21 @@ def _connected_sets(
         joined |= np.outer(joined[j], joined[j])
         joined[j] = joined[:, j] = False
     np.fill_diagonal(joined, False)
-    near = [sum(1 << int(k) for k in np.flatnonzero(row)) for row in joined]  # sets are the bits of integers
-    found = []
-    to_grow = [(1 << int(j), near[j], (2 << int(j)) - 1) for j in np.flatnonzero(~missing)]
-    while to_grow:  # a set grows by neighbours that no set before it has taken, so that each is found once
-        inside, edge, taken = to_grow.pop()
-        found.append((inside, edge))
-        if len(found) > MOST_SETS:
+    # sets are the bits of integers
+    near = {1 << j: sum(1 << k for k in np.flatnonzero(joined[j]).tolist()) for j in np.flatnonzero(~missing).tolist()}
+    found: dict[int, int] = {}  # the boundary of each set
+    grown, size = dict(near), 1
+    while grown:
+        found, size = found | grown, size + 1
+        # a set grows from at most as many as it has features
+        if len(found) + sum(map(int.bit_count, grown.values())) / size > MOST_SETS:
             raise ValueError(
                 f"the graph of the model has more than {MOST_SETS:,} connected sets of features: Shapley values are "
                 "exact for fewer features, or for features that depend on fewer others"
             )
-        open_ = edge & ~taken
-        while open_:
-            bit = open_ & -open_
-            open_ ^= bit
-            taken |= bit
-            grown = inside | bit
-            to_grow.append((grown, (edge | near[bit.bit_length() - 1]) & ~grown, taken))
-    bits = np.array([[(s >> j) & 1 for s in of for j in range(len(graph))] for of in found], dtype=bool)
-    inside, edge = bits.reshape(len(found), 2, len(graph)).swapaxes(0, 1)
-    return inside, edge
+        grown = {s | bit: (edge | near[bit]) & ~(s | bit) for s, edge in grown.items() for bit in near if edge & bit}
+    bits = [[[s >> j & 1 for j in range(len(graph))] for s in sets] for sets in (found, found.values())]
+    return np.array(bits, dtype=bool)
 
 
 def sufficient_sets(
@@ -273,40 +259,34 @@ def sufficient_sets(
             break
         if ranks is None:
             sets = np.array(list(combinations(range(d), size)), dtype=np.intp)
-            seen = np.zeros((len(sets), 1, d), dtype=bool)
-            seen[np.arange(len(sets))[:, None], 0, sets] = True
+            seen = (sets[:, None, :, None] == np.arange(d)).any(axis=2)
         else:
             seen = ranks[None, left] < size
         posterior = np.exp(_log_posteriors(model, X.iloc[left], seen)[:, np.arange(len(left)), c[left]])
         best, place = posterior.max(axis=0), posterior.argmax(axis=0)
-        enough = best >= level
-        of_row = np.arange(len(left)) if ranks is not None else np.zeros(len(left), dtype=np.intp)
-        features[left[enough]], probability[left[enough]] = seen[place, of_row][enough], best[enough]
-        left = left[~enough]
+        enough, seen = best >= level, np.broadcast_to(seen, (len(seen), len(left), d))
+        features[left[enough]] = seen[place[enough], enough.nonzero()[0]]
+        probability[left[enough]], left = best[enough], left[~enough]
     return Sufficient(features, probability)
 
 
 def _ranks_of_evidence(model: GenerativeClassifier, X: pd.DataFrame, c: NDArray[np.intp]) -> NDArray[np.intp] | None:
     """Ranks (n, d) of the features by what they tell for the classes c, if there are two and features are independent
     given them: log odds are sums, so that the first k are the best set of k. None elsewhere."""
-    d = X.shape[1]
-    if len(model.classes_) > 2 or (_graph(model, d) & ~np.eye(d, dtype=bool)).any():
+    each = np.eye(X.shape[1], dtype=bool)
+    if len(model.classes_) > 2 or (_dependence(model, X)[0] & ~each).any():
         return None
-    log_P = _log_posteriors(model, X, np.eye(d, dtype=bool))
+    log_P = _log_posteriors(model, X, each)
     told = np.where(c == 1, 1, -1) * (log_P[..., 1] - log_P[..., 0])
     return np.argsort(np.argsort(-told.T, axis=1, kind="stable"), axis=1)
 
 
-def _graph(model: GenerativeClassifier, d: int) -> NDArray[np.bool_]:
-    """The graph of the family of a model; without one any two features may depend on each other."""
-    family = getattr(model, "family_", None)
-    return np.ones((d, d), dtype=bool) if family is None else family.graph(d)
-
-
-def _missing(model: GenerativeClassifier, X: pd.DataFrame) -> NDArray[np.bool_]:
-    """Which values say nothing, (n, d)."""
+def _dependence(model: GenerativeClassifier, X: pd.DataFrame) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Which features may depend on each other, without a family any two, (d, d); which values say nothing, (n, d)."""
     rows, family = model._check_X(X), getattr(model, "family_", None)
-    return np.isnan(rows) if family is None else family.missing(rows)
+    if family is None:
+        return np.ones((X.shape[1], X.shape[1]), dtype=bool), np.isnan(rows)
+    return family.graph(X.shape[1]), family.missing(rows)
 
 
 def _table(model: GenerativeClassifier | Pipeline, X: Any) -> tuple[GenerativeClassifier, pd.DataFrame, Any]:
@@ -330,9 +310,3 @@ def _log_posteriors(model: GenerativeClassifier, X: pd.DataFrame, seen: NDArray[
         rows = pd.concat([X] * len(some), ignore_index=True).where(shown)
         parts.append(model.predict_log_proba(rows).reshape(len(some), len(X), -1))
     return np.concatenate(parts)
-
-
-def _finite(log_P: Array) -> Array:
-    if not np.isfinite(log_P).all():
-        raise ValueError("X has rows of which a class has the posterior zero: give the model a prior_strength > 0")
-    return log_P

@@ -143,10 +143,7 @@ class IndependentRows:
 
     def marginals_of_classes(self, means: Array, variances: Array) -> tuple[Array, Array]:
         """Σ_j (x_j − μ_yj)²/σ²_yj and Σ_j log σ²_yj over what the row has, (n, r), and (n, r) or (n, 1)."""
-        centre, seen, precision = means.mean(axis=0), ~self.missing, np.atleast_2d(1 / variances)
-        X, means = np.where(seen, self.X - centre, 0.0), means - centre
-        squares = seen @ (means * means * precision).T - 2 * X @ (means * precision).T + (X * X) @ precision.T
-        return squares, -(seen @ np.log(precision).T)
+        return IndependentMarginals(means, variances)(self.X, self.missing)
 
     def expected(self, weights: Array, means: Array, variances: Array) -> Array:
         """Σ_y W_iy E[x_i | what row i has, y], shape (n, d)."""
@@ -159,6 +156,21 @@ class IndependentRows:
         means, X = means - origin, np.where(self.missing, 0.0, self.X - origin)
         hidden = weights.T @ self.missing
         return weights.T @ X + hidden * means, weights.T @ (X * X) + hidden * (means * means + variances)
+
+
+class IndependentMarginals:
+    """`IndependentRows.marginals_of_classes`, of which a scorer computes once what no row changes."""
+
+    def __init__(self, means: Array, variances: Array) -> None:
+        self.centre, precision = means.mean(axis=0), np.atleast_2d(1 / variances)
+        means = means - self.centre
+        self.offset, self.linear = (means * means * precision).T, 2 * (means * precision).T
+        self.square, self.log_square = precision.T, -np.log(precision).T
+
+    def __call__(self, X: Array, missing: NDArray[np.bool_]) -> tuple[Array, Array]:
+        X, seen = X - self.centre, 1.0 - missing
+        np.copyto(X, 0.0, where=missing)
+        return seen @ self.offset - X @ self.linear + (X * X) @ self.square, seen @ self.log_square
 
 
 def marginals_of_sets(deviations: Array, covariance: Array) -> tuple[Array, Array]:

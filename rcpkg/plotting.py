@@ -1,16 +1,33 @@
 """Displays of classifiers: regions, paths, the choice of a weight, networks, reliability, reasons. Needs matplotlib.
 
 It comes with the extra ``plot``: ``pip install "rcpkg[plot]"``.
+
+Examples
+--------
+>>> from sklearn.datasets import load_iris
+>>> from rcpkg import LDA, QDA, TAN, RiskCalibration, RiskCalibrationCV, plotting
+>>> X, y = load_iris(return_X_y=True)
+>>> plotting.DecisionRegionsDisplay.from_estimator(QDA().fit(X[:, :2], y), X[:, :2], y).alt_
+'The plane of two features, coloured by the class decided for: ...'
+>>> plotting.TargetWeightDisplay.from_estimator(RiskCalibrationCV(LDA()).fit(X, y)).alt_
+'Log-loss of left-out rows against the weight of the target, ...'
+>>> model = RiskCalibration(QDA()).fit(X, y)
+>>> plotting.CalibrationPathDisplay.from_estimator(model).alt_
+'Losses of the training rows over 2 iterations: ...'
+>>> plotting.NetworkDisplay.from_estimator(TAN().fit(X.astype(int), y)).alt_
+'A network of class and 4 features; arrows between features: ...'
+>>> plotting.ReliabilityDisplay.from_estimator(model, X, y).alt_
+'4 bins of the probability of the predicted class, ...'
+>>> plotting.WaterfallDisplay.from_estimator(model, X[70:71]).alt_
+'Bars that lead the log odds of 2 against 1 from -0.01 to 0.07 nats: ...'
 """
 
-from collections.abc import Sequence
 from typing import Any, Self
 
 try:
     import matplotlib.pyplot as plt
     from matplotlib.axes import Axes
     from matplotlib.colors import ListedColormap
-    from matplotlib.text import Text
 except ImportError as error:
     raise ImportError("rcpkg.plotting draws with matplotlib, the extra plot: pip install matplotlib") from error
 import numpy as np
@@ -25,6 +42,7 @@ from rcpkg.linalg import Array
 __all__ = [
     "CalibrationPathDisplay",
     "DecisionRegionsDisplay",
+    "Display",
     "NetworkDisplay",
     "ReliabilityDisplay",
     "TargetWeightDisplay",
@@ -33,16 +51,7 @@ __all__ = [
     "palette",
 ]
 
-palette: tuple[str, ...] = (
-    "#0072B2",
-    "#D55E00",
-    "#009E73",
-    "#CC79A7",
-    "#E69F00",
-    "#56B4E9",
-    "#000000",
-    "#F0E442",
-)
+palette: tuple[str, ...] = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
 """Okabe and Ito's eight colours, told apart by colour-blind readers; yellow, faint on white, comes last."""
 
 markers: tuple[str, ...] = ("o", "s", "^", "D", "v", "P", "X", "*")
@@ -50,7 +59,7 @@ markers: tuple[str, ...] = ("o", "s", "^", "D", "v", "P", "X", "*")
 
 
 class Display:
-    """A picture in scikit-learn's manner: made by ``from_estimator``, drawn by ``plot``.
+    """A picture in scikit-learn's manner: made by ``from_estimator``, drawn again by ``plot``.
 
     Attributes
     ----------
@@ -59,12 +68,15 @@ class Display:
         What the picture shows, in words.
     """
 
-    alt_: str
-
-    def _axes(self, ax: Axes | None) -> Axes:
+    def plot(self, *, ax: Axes | None = None, name: str | None = None) -> Self:
+        """Draw it, into ``ax`` if given, where others of its kind may be drawn; ``name`` is for a legend."""
         self.ax_ = plt.subplots()[1] if ax is None else ax
-        self.figure_ = self.ax_.figure
-        return self.ax_
+        self.figure_, self.alt_ = self.ax_.figure, self._draw(self.ax_, name)
+        return self
+
+    def _draw(self, ax: Axes, name: str | None) -> str:
+        """Draw it, and say what it shows."""
+        raise NotImplementedError
 
 
 class DecisionRegionsDisplay(Display):
@@ -78,16 +90,6 @@ class DecisionRegionsDisplay(Display):
     classes : list of labels
     X, y : arrays of shape (n, 2) and (n,)
         Rows to scatter; without labels none are.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from rcpkg import QDA
-    >>> from rcpkg.plotting import DecisionRegionsDisplay
-    >>> X, y = load_iris(return_X_y=True)
-    >>> model = QDA().fit(X[:, :2], y)
-    >>> DecisionRegionsDisplay.from_estimator(model, X[:, :2], y).alt_
-    'The plane of two features, coloured by the class decided for: ...'
     """
 
     def __init__(self, *, region: NDArray[Any], extent: tuple, classes: list, X: Array, y: ArrayLike | None) -> None:
@@ -113,38 +115,26 @@ class DecisionRegionsDisplay(Display):
         low, high = X.min(axis=0), X.max(axis=0)
         margin = 0.05 * (high - low)
         low, high = low - margin, high + margin
-        horizontal, vertical = (np.linspace(low[j], high[j], resolution) for j in range(2))
-        grid = np.stack(np.meshgrid(horizontal, vertical), axis=-1).reshape(-1, 2)
+        grid = np.stack(np.meshgrid(*np.linspace(low, high, resolution).T), axis=-1).reshape(-1, 2)
         grid = grid if columns is None else pd.DataFrame(grid, columns=columns)
         region = np.searchsorted(classes, estimator.predict(grid)).reshape(resolution, resolution)
         extent = (low[0], high[0], low[1], high[1])
         return cls(region=region, extent=extent, classes=classes, X=X, y=y).plot(ax=ax)
 
-    def plot(self, *, ax: Axes | None = None) -> Self:
-        """Draw it, into ``ax`` if given."""
-        ax, r = self._axes(ax), len(self.classes)
-        ax.imshow(
-            self.region,
-            extent=self.extent,
-            origin="lower",
-            aspect="auto",
-            interpolation="nearest",
-            cmap=ListedColormap(palette[:r]),
-            vmin=-0.5,
-            vmax=r - 0.5,
-            alpha=0.22,
-            label="regions",
-        )
+    def _draw(self, ax: Axes, name: str | None) -> str:
+        r = len(self.classes)
+        look: dict[str, Any] = {"cmap": ListedColormap(palette[:r]), "vmin": -0.5, "vmax": r - 0.5, "alpha": 0.22}
+        look |= {"origin": "lower", "aspect": "auto", "interpolation": "nearest", "label": "regions"}
+        ax.imshow(self.region, extent=self.extent, **look)
         ax.grid(False)
         if self.y is not None:
-            y = np.asarray(self.y)
-            look = {"s": 16, "edgecolor": "white", "linewidth": 0.4}
+            rows = {"s": 16, "edgecolor": "white", "linewidth": 0.4}
             for label, colour, marker in zip(self.classes, palette, markers):
-                ax.scatter(*self.X[y == label].T, color=colour, marker=marker, label=str(label), **look)
+                of_class = self.X[np.asarray(self.y) == label].T
+                ax.scatter(*of_class, color=colour, marker=marker, label=str(label), **rows)
         shares = np.bincount(self.region.ravel(), minlength=r) / self.region.size
         parts = ", ".join(f"{label} {share:.0%}" for label, share in zip(self.classes, shares))
-        self.alt_ = f"The plane of two features, coloured by the class decided for: {parts} of it."
-        return self
+        return f"The plane of two features, coloured by the class decided for: {parts} of it."
 
 
 class TargetWeightDisplay(Display):
@@ -155,31 +145,18 @@ class TargetWeightDisplay(Display):
     Parameters
     ----------
     weight, log_loss, std_error : arrays of shape (w,)
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from rcpkg import LDA, RiskCalibrationCV
-    >>> from rcpkg.plotting import TargetWeightDisplay
-    >>> X, y = load_iris(return_X_y=True)
-    >>> TargetWeightDisplay.from_estimator(RiskCalibrationCV(LDA()).fit(X, y)).alt_
-    'Log-loss of left-out rows against the weight of the target, ...'
     """
 
     def __init__(self, *, weight: Array, log_loss: Array, std_error: Array) -> None:
         self.weight, self.log_loss, self.std_error = weight, log_loss, std_error
 
     @classmethod
-    def from_estimator(
-        cls, estimator: Any, *, label: str = "log-loss of left-out rows", ax: Axes | None = None
-    ) -> Self:
+    def from_estimator(cls, estimator: Any, *, name: str | None = None, ax: Axes | None = None) -> Self:
         """Of a fitted `RiskCalibrationCV`, by its ``cv_results_``."""
-        return cls.from_predictions(estimator.cv_results_, label=label, ax=ax)
+        return cls.from_predictions(estimator.cv_results_, name=name, ax=ax)
 
     @classmethod
-    def from_predictions(
-        cls, cv_results: Any, *, label: str = "log-loss of left-out rows", ax: Axes | None = None
-    ) -> Self:
+    def from_predictions(cls, cv_results: Any, *, name: str | None = None, ax: Axes | None = None) -> Self:
         """Of a table with the columns target_weight, log_loss and std_error; of several targets that of the best one.
 
         Raises
@@ -190,32 +167,28 @@ class TargetWeightDisplay(Display):
         needed = ["target_weight", "log_loss", "std_error"]
         missing = [name for name in needed if name not in cv_results]
         if missing:
-            raise ValueError(
-                f"cv_results must be the cv_results_ of a RiskCalibrationCV; it has no {', '.join(missing)}"
-            )
-        of_weights = np.asarray(cv_results["target_weight"], dtype=float) > 0  # the last row may be the closed form
-        weight, loss, error = (np.asarray(cv_results[name], dtype=float)[of_weights] for name in needed)
-        if "target" in cv_results:
-            target = np.asarray(cv_results["target"])[of_weights]
-            one = target == target[np.argmin(loss)]
-            weight, loss, error = weight[one], loss[one], error[one]
-        return cls(weight=weight, log_loss=loss, std_error=error).plot(label=label, ax=ax)
+            lacking = ", ".join(missing)
+            raise ValueError(f"cv_results must be the cv_results_ of a RiskCalibrationCV; it has no {lacking}")
+        table = pd.DataFrame(cv_results)
+        table = table[table.target_weight > 0]  # the last row may be the closed form
+        if "target" in table:
+            table = table[table.target == table.target.iloc[table.log_loss.argmin()]]
+        weight, loss, error = table[needed].to_numpy(dtype=float).T
+        return cls(weight=weight, log_loss=loss, std_error=error).plot(name=name, ax=ax)
 
-    def plot(self, *, label: str = "log-loss of left-out rows", ax: Axes | None = None) -> Self:
-        """Draw it, into ``ax`` if given; ``label`` is for a legend."""
-        ax, weight, loss, error = self._axes(ax), self.weight, self.log_loss, self.std_error
-        (line,) = ax.plot(weight, loss, marker=".", label=label)
+    def _draw(self, ax: Axes, name: str | None) -> str:
+        weight, loss, error = self.weight, self.log_loss, self.std_error
+        (line,) = ax.plot(weight, loss, marker=".", label=name or "log-loss of left-out rows")
         ax.fill_between(weight, loss - error, loss + error, color=line.get_color(), alpha=0.2, linewidth=0)
         best = np.flatnonzero(loss == loss.min())[-1]  # of equally good weights the greatest, as the fit chooses
         ax.plot(weight[best], loss[best], "o", markersize=9, markerfacecolor="none", color=line.get_color())
         ax.set(xscale="log", xlabel="weight of the target", ylabel="log-loss")
         if loss.max() > 10 * loss.min() > 0:
             ax.set_yscale("log")
-        self.alt_ = (
+        return (
             f"Log-loss of left-out rows against the weight of the target, from {weight.min():g} to {weight.max():g}: "
             f"least, {loss[best]:.3f}, at the weight {weight[best]:g}; at the ends {loss[0]:.3f} and {loss[-1]:.3f}."
         )
-        return self
 
 
 class CalibrationPathDisplay(Display):
@@ -225,15 +198,6 @@ class CalibrationPathDisplay(Display):
     ----------
     history : DataFrame
         One row an iteration, the first that of the closed form, with one column a loss.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from rcpkg import QDA, RiskCalibration
-    >>> from rcpkg.plotting import CalibrationPathDisplay
-    >>> X, y = load_iris(return_X_y=True)
-    >>> CalibrationPathDisplay.from_estimator(RiskCalibration(QDA()).fit(X, y)).alt_
-    'Losses of the training rows over 2 iterations: ...'
     """
 
     def __init__(self, *, history: pd.DataFrame) -> None:
@@ -252,19 +216,17 @@ class CalibrationPathDisplay(Display):
             raise ValueError(f"estimator must be a fitted calibration; {type(estimator).__name__} has no history_")
         return cls(history=estimator.history_).plot(ax=ax)
 
-    def plot(self, *, ax: Axes | None = None) -> Self:
-        """Draw it, into ``ax`` if given."""
-        ax, said = self._axes(ax), []
+    def _draw(self, ax: Axes, name: str | None) -> str:
+        said = []
         losses = {"log_loss": "log-loss", "soft_error": "soft error", "error": "error"}
-        for (name, words), colour in zip(losses.items(), palette):
-            if name in self.history:
-                values = self.history[name].to_numpy()
+        for (loss, words), colour in zip(losses.items(), palette):
+            if loss in self.history:
+                values = self.history[loss].to_numpy()
                 ax.plot(np.arange(len(values)), values, marker=".", color=colour)
                 ax.annotate(words, (len(values) - 1, values[-1]), (4, 0), textcoords="offset points", color=colour)
                 said.append(f"{words} from {values[0]:.3f} to {values[-1]:.3f}")
         ax.set(xlabel="iteration", ylabel="loss of the training rows")
-        self.alt_ = f"Losses of the training rows over {len(self.history) - 1} iterations: {', '.join(said)}."
-        return self
+        return f"Losses of the training rows over {len(self.history) - 1} iterations: {', '.join(said)}."
 
 
 def _places_in_layers(parents: list[list[int]]) -> NDArray[np.float64]:
@@ -281,12 +243,6 @@ def _places_in_layers(parents: list[list[int]]) -> NDArray[np.float64]:
     return places
 
 
-def _node(ax: Axes, place: Sequence[float], name: str, colour: str) -> Text:
-    """A name in a box, drawn before the arrows, which end where it does."""
-    box = {"boxstyle": "round", "facecolor": "white", "edgecolor": colour}
-    return ax.text(*place, name, ha="center", va="center", zorder=2, bbox=box)
-
-
 class NetworkDisplay(Display):
     """A Bayesian network classifier: the class above, each feature in a layer below those of its parents.
 
@@ -300,15 +256,6 @@ class NetworkDisplay(Display):
         Of the features.
     class_name : str
         What to write into the node of the class.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from rcpkg import TAN
-    >>> from rcpkg.plotting import NetworkDisplay
-    >>> X, y = load_iris(return_X_y=True)
-    >>> NetworkDisplay.from_estimator(TAN().fit(X.astype(int), y)).alt_
-    'A network of class and 4 features; arrows between features: ...'
     """
 
     def __init__(self, *, parents: list[list[int]], names: list[str], class_name: str) -> None:
@@ -330,16 +277,20 @@ class NetworkDisplay(Display):
         names = getattr(estimator, "feature_names_in_", [f"x{j}" for j in range(len(parents))])
         return cls(parents=parents, names=[str(name) for name in names], class_name=class_name).plot(ax=ax)
 
-    def plot(self, *, ax: Axes | None = None) -> Self:
-        """Draw it, into ``ax`` if given."""
-        ax, parents = self._axes(ax), self.parents
-        places, top = _places_in_layers(parents), (0.5, 0.0)
+    def _draw(self, ax: Axes, name: str | None) -> str:
+        places, top = _places_in_layers(self.parents), (0.5, 0.0)
         for place in places:
             ax.plot(*zip(top, place), color="0.75", linewidth=0.6, linestyle="--", zorder=1)
-        nodes = [_node(ax, place, name, palette[0]) for place, name in zip(places.tolist(), self.names)]
-        _node(ax, top, self.class_name, palette[1])
+        written: dict[str, Any] = {"ha": "center", "va": "center", "zorder": 2}
+        box = {"boxstyle": "round", "facecolor": "white"}  # drawn before the arrows, which end where it does
+        labels = [*zip(places.tolist(), self.names), (top, self.class_name)]
+        colours = palette[:1] * len(places) + palette[1:2]
+        nodes = [
+            ax.text(*place, label, bbox=box | {"edgecolor": colour}, **written)
+            for (place, label), colour in zip(labels, colours)
+        ]
         look = {"arrowstyle": "-|>", "color": palette[0], "shrinkA": 0, "shrinkB": 0}
-        arcs = [(f, j) for j, above in enumerate(parents) for f in above]
+        arcs = [(f, j) for j, above in enumerate(self.parents) for f in above]
         for f, j in arcs:
             ends = {"patchA": nodes[f].get_bbox_patch(), "patchB": nodes[j].get_bbox_patch()}
             bent = {"connectionstyle": f"arc3,rad={0.25 if places[f, 1] - places[j, 1] > 1 else 0}"}  # around a layer
@@ -347,8 +298,7 @@ class NetworkDisplay(Display):
         ax.set(xlim=(0, 1), ylim=(places[:, 1].min() - 0.5, 0.5))
         ax.set_axis_off()
         said = ", ".join(f"{self.names[f]} to {self.names[j]}" for f, j in arcs) or "none"
-        self.alt_ = f"A network of {self.class_name} and {len(parents)} features; arrows between features: {said}."
-        return self
+        return f"A network of {self.class_name} and {len(places)} features; arrows between features: {said}."
 
 
 class ReliabilityDisplay(Display):
@@ -365,15 +315,6 @@ class ReliabilityDisplay(Display):
     n_rows : array of shape (b,)
     pos_label : label, optional
         The class; without it the predicted one.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from rcpkg import QDA, RiskCalibration
-    >>> from rcpkg.plotting import ReliabilityDisplay
-    >>> X, y = load_iris(return_X_y=True)
-    >>> ReliabilityDisplay.from_estimator(RiskCalibration(QDA()).fit(X, y), X, y).alt_
-    '4 bins of the probability of the predicted class, ...'
     """
 
     def __init__(
@@ -417,17 +358,12 @@ class ReliabilityDisplay(Display):
         number = np.minimum((n_bins * p).astype(int), n_bins - 1)
         bins = [number == b for b in np.unique(number)]
         intervals = [binomtest(int(right[b].sum()), int(b.sum())).proportion_ci(method="wilson") for b in bins]
-        return cls(
-            confidence=np.array([p[b].mean() for b in bins]),
-            accuracy=np.array([right[b].mean() for b in bins]),
-            interval=np.array([(one.low, one.high) for one in intervals]),
-            n_rows=np.array([b.sum() for b in bins]),
-            pos_label=pos_label,
-        ).plot(ax=ax, name=name)
+        confidence, accuracy, n_rows = np.array([(p[b].mean(), right[b].mean(), b.sum()) for b in bins]).T
+        interval = np.array([(one.low, one.high) for one in intervals])
+        shown = {"confidence": confidence, "accuracy": accuracy, "interval": interval, "n_rows": n_rows.astype(int)}
+        return cls(**shown, pos_label=pos_label).plot(ax=ax, name=name)
 
-    def plot(self, *, ax: Axes | None = None, name: str | None = None) -> Self:
-        """Draw it, into ``ax`` if given, where other classifiers may be drawn; ``name`` is for a legend."""
-        ax = self._axes(ax)
+    def _draw(self, ax: Axes, name: str | None) -> str:
         k = len(ax.containers) % len(palette)
         of = "the predicted class" if self.pos_label is None else self.pos_label
         if not k:
@@ -440,11 +376,10 @@ class ReliabilityDisplay(Display):
         ax.set(xlabel=f"probability of {of}", ylabel=share, xlim=(0, 1.02))
         low, high = self.interval.T
         outside = int(((self.confidence < low) | (self.confidence > high)).sum())
-        self.alt_ = (
+        return (
             f"{len(low)} bins of the probability of {of}, the {share} in each with a 95 % interval; {outside} of these "
             f"leave the diagonal. Both differ by {gap:.3f} in the mean over the rows."
         )
-        return self
 
 
 class WaterfallDisplay(Display):
@@ -459,15 +394,6 @@ class WaterfallDisplay(Display):
         Log odds before any feature is known.
     classes : pair of labels
         The log odds are of the first against the second.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from rcpkg import QDA, RiskCalibration
-    >>> from rcpkg.plotting import WaterfallDisplay
-    >>> X, y = load_iris(return_X_y=True)
-    >>> WaterfallDisplay.from_estimator(RiskCalibration(QDA()).fit(X, y), X[70:71]).alt_
-    'Bars that lead the log odds of 2 against 1 from -0.01 to 0.07 nats: ...'
     """
 
     def __init__(self, *, nats: Array, names: list[str], start: float, classes: tuple[Any, Any]) -> None:
@@ -507,22 +433,16 @@ class WaterfallDisplay(Display):
             classes=(labels[first], labels[second]),
         ).plot(ax=ax)
 
-    def plot(self, *, ax: Axes | None = None) -> Self:
-        """Draw it, into ``ax`` if given."""
-        self._axes(ax)
-        ends = self.start + np.cumsum(self.nats)
+    def _draw(self, ax: Axes, name: str | None) -> str:
+        ends, (first, second) = self.start + np.cumsum(self.nats), self.classes
         colours = [palette[0] if gain >= 0 else palette[1] for gain in self.nats]
         places = np.arange(len(ends))
-        self.ax_.barh(places, self.nats, left=ends - self.nats, color=colours, height=0.6)
-        self.ax_.vlines(ends[:-1], places[:-1], places[1:], color="0.4", linewidth=0.6)
-        self.ax_.axvline(0, color="0.7", linewidth=0.8, zorder=0)
-        self.ax_.set_yticks(places, self.names)
-        self.ax_.invert_yaxis()
-        first, second = self.classes
-        self.ax_.set_xlabel(f"log odds of {first} against {second}, nats")
-        steps = ", ".join(f"{name} {gain:+.2f}" for name, gain in zip(self.names, self.nats))
-        self.alt_ = (
-            f"Bars that lead the log odds of {first} against {second} from {self.start:.2f} to {ends[-1]:.2f} nats: "
-            f"{steps}."
-        )
-        return self
+        ax.barh(places, self.nats, left=ends - self.nats, color=colours, height=0.6)
+        ax.vlines(ends[:-1], places[:-1], places[1:], color="0.4", linewidth=0.6)
+        ax.axvline(0, color="0.7", linewidth=0.8, zorder=0)
+        ax.set_yticks(places, self.names)
+        ax.invert_yaxis()
+        log_odds = f"log odds of {first} against {second}"
+        ax.set_xlabel(f"{log_odds}, nats")
+        steps = ", ".join(f"{feature} {gain:+.2f}" for feature, gain in zip(self.names, self.nats))
+        return f"Bars that lead the {log_odds} from {self.start:.2f} to {ends[-1]:.2f} nats: {steps}."

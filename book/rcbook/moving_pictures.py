@@ -1,5 +1,6 @@
 """What the pictures that move on the page *Three ideas to move* are drawn from, made anew at each build of the book."""
 
+import json
 from typing import Any
 
 import numpy as np
@@ -75,7 +76,7 @@ def hidden_features() -> dict[str, Any]:
         "classifiers": list(classifiers),
         "rows": rows.tolist(),
         "labels": labels.tolist(),
-        "scorer": ours.scorer().content,
+        "scorer": json.loads(ours.scorer().to_json()),
         "posteriors": posteriors.round(4).reshape(len(rows), 2**d, len(others), -1).tolist(),
         "expected": np.asarray(ours.conditional_mean(flat)).round(2).reshape(masked.shape).tolist(),
     }

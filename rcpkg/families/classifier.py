@@ -20,7 +20,7 @@ from rcpkg.checks import check_number, check_weights, number_labels, warn
 from rcpkg.columns import as_labels
 from rcpkg.families.family import ClassPrior, Family, feature_name
 from rcpkg.families.portions import BlockSummary, check_blocks, check_same_columns, describe_block, numbered
-from rcpkg.families.scorer import Scorer, frozen
+from rcpkg.families.scorer import FORMAT, Scorer
 from rcpkg.families.statistics import Statistics, finite
 from rcpkg.rows import Block, Blocks, Rows
 
@@ -187,7 +187,11 @@ class ClosedFormClassifier(GenerativeClassifier):
         """The model frozen to arrays, for one row at a time: `Scorer`."""
         check_is_fitted(self)
         require(self, "a scorer")
-        return frozen(self)
+        theta, names = self._fitted_parameters(), getattr(self, "feature_names_in_", np.empty(0))
+        labels = {"classes": self.classes_.tolist(), "n_features": self.n_features_in_, "features": names.tolist()}
+        several = hasattr(self.family_, "blocks")
+        parts = {"log_prior": theta.log_prior, "product": several, "parts": self.family_.frozen(theta)}
+        return Scorer({"format": FORMAT, **labels, **parts})
 
     def _training_rows(self, X: ArrayLike | Rows, y: ArrayLike | None, sample_weight: ArrayLike | None) -> Rows:
         """Validated rows of positive weight with class numbers; sets ``classes_`` and prepares the family."""

@@ -85,7 +85,7 @@ class CategoricalFamily(CategoricalSettings, StateFamily):
 
     def frozen(self, parameters: CategoricalParameters) -> list[dict[str, Any]]:
         columns = np.arange(len(self.n_states_))
-        network = {"states": list(self.categories_), "parents": self.parents_}
+        network = {"states": [states.tolist() for states in self.categories_], "parents": self.parents_}
         return [{"kind": "table", "columns": columns, **network, **parameters._asdict()}]
 
     def extend_statistics(self, X: Array | csr_array, statistics: Statistics) -> Statistics:

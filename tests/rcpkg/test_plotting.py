@@ -42,7 +42,7 @@ CURVE = pd.DataFrame({"target_weight": [0.1, 1.0, 10.0], "log_loss": [0.5, 0.3, 
 
 
 def test_choice_of_the_weight_shows_losses_errors_and_the_greatest_of_the_best(ax):
-    plotting.TargetWeightDisplay.from_predictions(CURVE, label="QDA", ax=ax)
+    plotting.TargetWeightDisplay.from_predictions(CURVE, name="QDA", ax=ax)
     curve, best = ax.lines
     assert curve.get_label() == "QDA" and ax.get_xscale() == "log"
     np.testing.assert_array_equal(curve.get_xydata(), CURVE[["target_weight", "log_loss"]])
