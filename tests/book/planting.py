@@ -40,7 +40,7 @@ COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     "NotEq": lambda a, b: a != b,
 }
 DRAWS = {name for name in vars(np.random.Generator) if not name.startswith("_")} - {"bit_generator", "spawn"}
-LONGEST = 30.0  # seconds that a check may take with an error in it
+LONGEST = 30.0  # seconds of the processor that a check may take with an error in it
 SHARE = 20  # of as many errors the slow tests try one
 ACCEPTED = Path(__file__).with_name("accepted_errors.csv")
 
@@ -206,6 +206,18 @@ def called(node: ast.AST) -> str:
     return ast.unparse(node.func).split(".")[-1] if isinstance(node, ast.Call) else ""
 
 
+def own_statements(function: ast.FunctionDef) -> Iterator[ast.stmt]:
+    """The statements of a function, without those of functions in it."""
+    waiting: list[ast.AST] = [*function.body]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.stmt):
+            yield node
+            waiting += [] if isinstance(node, ast.FunctionDef | ast.ClassDef) else ast.iter_child_nodes(node)
+        elif isinstance(node, ast.excepthandler):
+            waiting += node.body
+
+
 class Instrument(ast.NodeTransformer):
     """Replaces the sites of a check by calls of `Plants`."""
 
@@ -223,6 +235,11 @@ class Instrument(ast.NodeTransformer):
     def _bindings(self) -> dict[str, list[ast.expr]]:
         """What each name of the cell is bound to, or has appended."""
         found: dict[str, list[ast.expr]] = {}
+        returns = {
+            node.name: [part.value for part in own_statements(node) if isinstance(part, ast.Return) and part.value]
+            for node in ast.walk(self.tree)
+            if isinstance(node, ast.FunctionDef)
+        }
 
         def name(node: ast.AST) -> str:
             while isinstance(node, ast.Subscript | ast.Attribute):
@@ -231,6 +248,9 @@ class Instrument(ast.NodeTransformer):
 
         def bind(target: ast.AST, value: ast.expr) -> None:
             if isinstance(target, ast.Tuple | ast.List):
+                # each name has its own part of what a function returns
+                if len(returned := returns.get(called(value), [])) == 1:
+                    value = returned[0]
                 values = (
                     value.elts
                     if isinstance(value, ast.Tuple | ast.List) and len(value.elts) == len(target.elts)
@@ -249,10 +269,8 @@ class Instrument(ast.NodeTransformer):
                 bind(node.target, node.value)
             elif called(node) in ("append", "extend") and isinstance(node.func, ast.Attribute):
                 bind(node.func.value, node.args[0])
-            elif isinstance(node, ast.FunctionDef):
-                found.setdefault(node.name, []).extend(
-                    n.value for n in ast.walk(node) if isinstance(n, ast.Return) and n.value is not None
-                )
+        for function, values in returns.items():
+            found.setdefault(function, []).extend(values)
         return found
 
     def _comparisons(self, node: ast.AST, part: str, bindings: dict[str, list[ast.expr]], depth: int) -> bool:
@@ -394,7 +412,7 @@ def planted(
 ) -> Iterator[Outcome]:
     """Try a check with each of the errors that ``sample`` takes, until so many seconds have passed."""
     source, globals_of = with_trials(source, namespace)
-    instrument, plants, end = Instrument(source), Plants(), time.monotonic() + longest
+    instrument, plants, end = Instrument(source), Plants(), time.process_time() + longest
     names = {"_plants": plants}
     for node in instrument.tree.body[: len(globals_of)]:
         scope = {**globals_of[node.name], "_plants": plants}
@@ -445,7 +463,7 @@ def planted(
                 plants.sides = {k: list(v) for k, v in body_sides.items()}
                 outcomes[error] = judge(instrument, plants, right, error, attempt(first[1], namespace))
     for error in errors:
-        if error[0] not in in_last and time.monotonic() < end:
+        if error[0] not in in_last and time.process_time() < end:
             outcomes[error] = judge(instrument, plants, right, error, record(error))
     for error in outcomes:
         yield Outcome(instrument.sites[error[0]], error[1], outcomes[error])
@@ -464,7 +482,10 @@ def _is_plant(node: ast.Call) -> bool:
 
 
 def judge(instrument: Instrument, plants: Plants, right: dict, error: tuple[int, str], result: str) -> str:
-    """An error that passed is an identity unless it changed one side of a comparison and left the other."""
+    """An error that passed is an identity unless it changed one side of a comparison and left the other.
+
+    Another law of draws is one only for what is measured in units of chance; elsewhere draws are data.
+    """
     if not plants.touched:
         return "identity"
     if result != "unseen":
@@ -473,7 +494,7 @@ def judge(instrument: Instrument, plants: Plants, right: dict, error: tuple[int,
         return "unseen"
     pairs: dict[int, list[bool]] = {}
     for k, site in enumerate(instrument.sites):
-        if site.comparison >= 0 and site.part != "order" and site.part != "equal":
+        if site.comparison >= 0 and site.part in (("measured",) if error[1] == "law" else PARTS):
             pairs.setdefault(site.comparison, []).append(not same(plants.sides.get(k, []), right.get(k, [])))
     return "unseen" if any(sum(pair) == 1 for pair in pairs.values()) else "identity"
 
@@ -483,13 +504,13 @@ def time_limit(seconds: float) -> Iterator[None]:
     def stop(*_: Any) -> None:
         raise TimeoutError
 
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    before = signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
 
 
 def main(number: str, seconds: float = 60.0) -> None:

@@ -31,9 +31,9 @@ from rcpkg.gaussians.scatter import ClassStatistics
 
 
 def determinants_of_scatter() -> tuple[
-    int, int, int, np.random.Generator, Array, float, float, float, list[float], float, float, float
+    int, int, int, np.random.Generator, Array, float, float, float, Array, float, float, float, float
 ]:
-    """Determinants of scatter matrices, drawn and by formula, and the inequalities of the trace."""
+    """Determinants of scatter matrices, drawn and by formula, the inequalities of the trace, and one dimension."""
     n, d, runs = 12, 4, 20_000
     rng = np.random.default_rng(0)
     X = rng.normal(size=(runs, n, d))
@@ -41,16 +41,14 @@ def determinants_of_scatter() -> tuple[
     eigenvalues = np.linalg.eigvalsh(X.swapaxes(1, 2) @ X / n)[:, ::-1]
     determinant = eigenvalues.prod(axis=1)
     error = determinant.std() / np.sqrt(runs)
-    j = np.arange(1, d + 1)
-    corrected, printed = np.prod((n - 1 - d + j) / n), np.prod((n - d + j) / n)
-    bounds = [
-        corrected,
-        (1 - (d + 1) / (2 * n)) ** d,
-        np.exp(-d * (d + 1) / (2 * n)),
-    ]
+    dims = np.array([1, d])
+    expected = [np.prod((n - 1 - k + np.arange(1, k + 1)) / n) for k in dims]
+    corrected, printed = expected[1], np.prod((n - d + np.arange(1, d + 1)) / n)
+    bounds = np.array([expected, (1 - (dims + 1) / (2 * n)) ** dims, np.exp(-dims * (dims + 1) / (2 * n))])
     largest, least = eigenvalues[:, 0].mean(), eigenvalues[:, -1].mean()
-    one = rng.normal(size=(runs, n)).var(axis=1).mean()
-    return n, d, runs, rng, determinant, error, corrected, printed, bounds, largest, least, one
+    variances = rng.normal(size=(runs, n)).var(axis=1)
+    one, one_off = variances.mean(), (variances.mean() - (n - 1) / n) / (variances.std() / np.sqrt(runs))
+    return n, d, runs, rng, determinant, error, corrected, printed, bounds, largest, least, one, one_off
 
 
 def fisher_determinant(d: int) -> tuple[Any, Any]:
@@ -379,7 +377,7 @@ def noninformative_lebesgue(
 
 def mass_of_the_approximation(
     cloud: ClassStatistics, B2: Array
-) -> tuple[Callable[..., Any], int, int, Array, float, Array, Array, float, Array]:
+) -> tuple[Callable[..., Any], int, int, Array, float, Array, Array, float, Array, Array]:
     """How much of the density an approximation keeps, and its distance."""
 
     def kept_mass(n_h, d, q):
@@ -398,7 +396,9 @@ def mass_of_the_approximation(
     distance = np.abs(exact - gaussian).sum() * (side[1] - side[0]) ** 2
     omega = q / (n_h + q + 1)
     shrunk = (1 - omega) * S / n_h + omega * (n_h + 1) / n_h * B2 / q
-    return kept_mass, n_h, d, Sigma, rho, exact, gaussian, distance, shrunk
+    printed = (1 - omega) * S / n_h + omega * B2 / q
+    too_small = (Sigma - printed) - omega * B2 / (q * n_h)
+    return kept_mass, n_h, d, Sigma, rho, exact, gaussian, distance, shrunk, too_small / Sigma
 
 
 def without_tail(model: BDA7, X: Array) -> Array:

@@ -573,6 +573,26 @@ def optimal_shapes() -> tuple[dict[str, tuple], list[float], list[float], Array]
     return shapes, stated, found, short_of
 
 
+def bayes_risk_of_interval(T: float, n: int, free_ends: int) -> float:
+    """Lower bound, by the proof, of the least average loss under the prior of length T; one or two ends are free."""
+    q = np.exp(-np.sqrt(T))  # lengths of the posterior end at 1 / q, in units of where they begin
+    v, w = np.polynomial.legendre.leggauss(64)
+    s, w = q + (1 - q) * (v + 1) / 2, w * (1 - q) / 2
+
+    def tail(k, s=1.0):
+        """Integral of length^(-k - 1) from 1 / s to 1 / q."""
+        return (s**k - q**k) / k
+
+    if free_ends == 1:
+        mass, holds, mean = tail(n), tail(n, s), tail(n - 1)
+        inside = 1 - q**n  # chance that the maximum lies within the prior, far from its end
+    else:
+        mass, holds, mean = tail(n - 1) - tail(n), tail(n - 1, s) - tail(n, s) / s, tail(n - 2) - tail(n - 1)
+        inside = (1 - n * q ** (n - 1) + (n - 1) * q**n) * (1 - 2 / T)
+    square = 1 + free_ends * (w @ (holds / mass / s) ** 2)
+    return inside * (1 - 1 / np.sqrt(T)) * (1 - square * mass / mean)
+
+
 def boxes() -> tuple[list[float], list[float], int, Callable[..., Any], float, float]:
     """Squared errors of intervals and rectangles by quadrature."""
     v, w = np.polynomial.legendre.leggauss(32)

@@ -131,6 +131,29 @@ def one_factor(direct: Callable[..., Any]) -> tuple[Callable[..., Any], list[flo
     return by_k_by_k, worst, tried
 
 
+class Counted(np.ndarray):
+    """A vector that counts the products of its entries, in `products`."""
+
+    products = 0
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+        plain = [np.asarray(x) for x in inputs]
+        options = {k: tuple(np.asarray(x) for x in v) if k == "out" else v for k, v in options.items()}
+        result = getattr(ufunc, method)(*plain, **options)
+        Counted.products += np.size(result) * (ufunc is np.multiply)
+        return np.asarray(result).view(Counted)
+
+
+def products_of_a_row(d: int) -> int:
+    """Products of entries of vectors in one update of the factor of order d and one forward substitution."""
+    Counted.products = 0
+    L = grown(np.eye(d).view(Counted), 0.5, np.arange(1.0, d + 1).view(Counted))[0]
+    t = np.ones(d)
+    for j in range(d):
+        t[j + 1 :] -= t[j] * L[j + 1 :, j]
+    return Counted.products
+
+
 def grown(D: Array, alpha: float, u: Array) -> tuple[Array, Array]:
     """Factors of D + alpha u u' from those of D, by the proposition."""
     C = np.linalg.cholesky(D)

@@ -581,8 +581,8 @@ def efficiency_of_regression() -> tuple[Any, Any, Any, Any, Any, Any, Any, Any, 
     return efron, study, ratio, most, theory, runs, V, found, se
 
 
-def posterior_modes() -> tuple[Any, Any, Any, Any]:
-    """Modes of the posterior from all starts, concavity, and sigmoids that depend."""
+def posterior_modes() -> tuple[Any, Any, Any, Any, Any]:
+    """Modes of the posterior from all starts, concavity, sigmoids that depend, and a conjugate prior of few z."""
     rng = np.random.default_rng(51)
     grid = np.linspace(-6, 6, 400)
     columns = [log_expit(z * grid) for z in (1, 2, 3)]
@@ -604,7 +604,15 @@ def posterior_modes() -> tuple[Any, Any, Any, Any]:
     middle = np.array(
         [log_posterior(pair.mean(axis=0)) - np.mean([log_posterior(b) for b in pair]) for pair in points]
     )
-    return smallest, rank, modes, middle
+    # a feature of three values, so six z: the posterior of nine rows beside the prior with their counts added
+    phi, labels = np.array([-1.0, 0.5, 2.0])[rng.integers(3, size=9)], rng.integers(2, size=9)
+    z_all, exponents = np.array([-2.0, -1.0, -0.5, 0.5, 1.0, 2.0]), np.array([0.7, 1.3, 2.0, 0.4, 1.0, 1.6])
+    p = 1 / (1 + np.exp(-np.outer(grid, phi)))
+    by_rows = exponents @ log_expit(np.outer(z_all, grid)) + np.log(np.where(labels == 1, p, 1 - p)).sum(axis=1)
+    counts = np.sum(((2 * labels - 1) * phi)[:, None] == z_all, axis=0)
+    by_counts = (exponents + counts) @ log_expit(np.outer(z_all, grid))
+    conjugate = np.array([by_rows, by_counts])
+    return smallest, rank, modes, middle, conjugate
 
 
 def variational_bounds(
