@@ -523,3 +523,30 @@ def relative_gradients() -> tuple[
     at_p = np.log(p) - np.log(p).mean(axis=-1, keepdims=True)
     monotone = np.sum((at_p - within[0]) * v, -1)
     return p, q, gradients, by_extension, within, v, slope, monotone
+
+
+def projections(
+    nine: dict[str, BregmanDivergence],
+) -> tuple[list[float], list[float], list[float], list[float], list[list[float]]]:
+    """Projections onto one constraint: whether it is met, Pythagoras, and the dual function beside its minimum."""
+    rng = np.random.default_rng(206)
+    constraint, pythagoras, normal, slope, rise = [], [], [], [], []
+    for d in nine.values():
+        y, member = points(rng, d, 2)
+        A = rng.normal(size=(1, *y.shape))
+        A = (A + A.mT) / 2 if d.domain.event_ndim == 2 else A
+        value = np.sum(A[0] * member)
+        p = d.project(y, A, [value])
+        constraint.append((np.sum(A[0] * p) - value) / (1e-3 + abs(value)))
+        pythagoras.append((d(member, p) + d(p, y)) / d(member, y) - 1)
+        # the dual function along the normal, at the λ of the projection and a thousandth to each side
+        moved, a = d.grad(p) - d.grad(y), A[0]
+        if d.name == "kl":  # the parts along the simplex
+            moved, a = moved - moved.mean(), a - a.mean()
+        λ = np.sum(moved * a) / np.sum(a**2)
+        normal.append(np.linalg.norm(moved - λ * a) / np.linalg.norm(moved))
+        h = 1e-3 * abs(λ)
+        low, least, high = [d.conjugate.phi(d.grad(y) + k * A[0]) - k * value for k in (λ - h, λ, λ + h)]
+        slope.append((high - low) / (high - 2 * least + low) / 2)  # distance to the minimum, in steps
+        rise.append([low - least, high - least])
+    return constraint, pythagoras, normal, slope, rise

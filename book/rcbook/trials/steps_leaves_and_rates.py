@@ -997,11 +997,11 @@ def safe_bent_and_halved() -> tuple[pd.DataFrame, list[float], list[bool], pd.Da
     return reached, bends, far, shown
 
 
-def starts_that_settle(gradient_of: Callable[..., Any], observed: Array) -> tuple[float, Array, Array]:
+def starts_that_settle(gradient_of: Callable[..., Any], observed: Array) -> tuple[Array, Array]:
     """Distances from the maximiser after updates with a rate beyond 2 / λ for one λ, over those at the start.
 
     From three models near it, moved along the fast direction until updates settle (by bisection), and from the
-    same models moved a thousandth of their distance further, to both sides. Also the next λ over the largest.
+    same models moved a thousandth of their distance further, to both sides.
     """
     s = nb.statistics(codes, Y)
     for _ in range(2000):
@@ -1033,7 +1033,7 @@ def starts_that_settle(gradient_of: Callable[..., Any], observed: Array) -> tupl
         for change, found in ((0, settled), (-1e-3, missed), (1e-3, missed)):
             start = offset + (k + change) * size * fast
             found.append(np.linalg.norm(after(shape + start, 50)) / np.linalg.norm(start))
-    return rates[-2] / rates[-1], np.array(settled), np.array(missed)
+    return np.array(settled), np.array(missed)
 
 
 def convergence_factor(
