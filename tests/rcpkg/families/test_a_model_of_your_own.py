@@ -31,7 +31,8 @@ PAGE = Path(__file__).parents[3] / "book" / "api" / "a_model_of_your_own.md"
 BLOCKS = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text("utf-8"), re.MULTILINE | re.DOTALL)
 NAMES = {"__name__": __name__}
 exec(compile(BLOCKS[0], PAGE.name, "exec"), NAMES)
-PoissonFamily, PoissonNB = NAMES["PoissonFamily"], NAMES["PoissonNB"]
+# The parameters are named for pickle, which looks for them in this module.
+PoissonFamily, PoissonNB, PoissonParameters = (NAMES[f"Poisson{name}"] for name in ("Family", "NB", "Parameters"))
 
 
 @pytest.fixture
