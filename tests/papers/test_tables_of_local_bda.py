@@ -1,12 +1,13 @@
 """The protocol of thesis2007 Tables 6.1 to 6.3, on synthetic data and on the printed cells."""
 
-
 import numpy as np
 import pytest
 from rcbook import published
 from rcbook.experiments.cells import Cell, cells_of
 from rcbook.experiments.studies import tables_of_local_bda as local_tables
-from sklearn.datasets import load_iris
+from sklearn.datasets import load_iris, load_wine
+
+from rcpkg import QDA, Mixture
 
 
 @pytest.mark.parametrize("table, n_cells", [("6.1", 42), ("6.2", 42), ("6.3", 84)])
@@ -56,3 +57,11 @@ def test_equal_counts_of_errors_go_to_the_smallest_size():
 def test_the_grid_stops_at_the_smallest_class(iris):
     assert local_tables.cross_validated("Iris", "k-NN", 1, 0)[0] == [*range(1, 21), 30, 40]
     assert local_tables.cross_validated("Iris", "GMM", 1, 0)[0] == list(range(1, 11))
+
+
+@pytest.mark.parametrize("load", [load_iris, load_wine])
+def test_mixtures_of_the_tables_are_a_model_of_the_library(load):
+    X, y = load(return_X_y=True)
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    model = Mixture(QDA(), n_components=2, prior_strength=0.0, random_state=0).fit(X, y)
+    assert np.array_equal(model.predict(X), local_tables.mixtures(X, y, X, 2, 0))

@@ -442,7 +442,7 @@ def study_of(file):
 # runs that ended by the clock, as their protocols say: of the others every cell is stored
 ENDED = {"bda7-readings", "networks-mended", "networks-mended-curves", "race-to-the-optimum", "rc-readings"}
 ENDED |= {"tables-with-rivals", "target-weights", "numbers-of-components", "bda7-paired"}
-ENDED |= {"nb-descent", "reported-iterate"}
+ENDED |= {"nb-descent", "reported-iterate", "rda-swapped"}
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
@@ -502,7 +502,8 @@ def test_readings_precede_the_results_that_try_them(history):
     of_study["rc2025-pseudo-counts"] = "rc2025-pseudo-counts"
     same = ("reach-by-print", "reach-in-print", "nb-descent", "reported-iterate")
     of_study |= {name: name for name in (*same, "bda7-rules", "qb-priors", "rda-validation")}
-    of_study |= {name: name for name in ("zero-covariance", "rda-forms", "rda-swapped", "qb-scores", "qb-replaced")}
+    later = ("zero-covariance", "rda-forms", "rda-swapped", "qb-scores", "qb-replaced", "nb-edges")
+    of_study |= {name: name for name in later}
     several = ("bda7-readings", "rc-readings", "gmm-readings", "pinv-intercept", "rc2025-first-rise")
     pairs = {
         (

@@ -21,6 +21,7 @@ from rcpkg.base import Array
 
 STUDY_NAME = "bda7-readings"
 RUNS = {"with-replacement": 100, "with-replacement-tuned": 25, "with-replacement-edda": 10}  # 50 of the others
+RUNS["with-replacement-iris"] = 1000
 AS_OFTEN = ("with-replacement-large", "with-replacement-again", "with-replacement-wine")  # runs as in the tables
 COSTLY = ("5.4", "5.8", "5.12")  # tables that are left to the end
 SINGULAR = 1e-10  # of the largest eigenvalue
@@ -57,6 +58,7 @@ DRAWINGS = {
     "with-replacement-large": with_replacement,
     "with-replacement-again": with_replacement,
     "with-replacement-wine": with_replacement,
+    "with-replacement-iris": with_replacement,
     "drawn-over-all": over_all,
     "rounded-down": rounded_down,
 }
