@@ -1,6 +1,5 @@
 """The study of calibrated networks: what its sets, codes and learners promise."""
 
-
 import numpy as np
 import pytest
 from model_cases import network_rows

@@ -1,6 +1,5 @@
 """The study behind figures 4.1 and 4.2: what it records, and that the stored results obey the ranges of validity."""
 
-
 from rcbook.experiments.cells import STUDY, cells_of
 from rcbook.experiments.studies import distribution_or_parameter_based as measures
 

@@ -60,6 +60,7 @@ def test_risks_of_the_uniform_tend_to_their_limits():
     assert found["two unknown ends", "maximum likelihood"] == pytest.approx(2, abs=1e-3)
     assert found["square", "best, four unknown sides"] == pytest.approx(2, abs=1e-3)
 
+
 FOLDED_MODULES = sorted(
     f"rcbook.{room}.{path.stem}"
     for room in ("draw", "trials")

@@ -1,6 +1,5 @@
 """The studies of chapter 1: stacked fits are those of scikit-learn, excess errors exact, stored results whole."""
 
-
 import numpy as np
 import pytest
 from rcbook.experiments.studies import generative_or_discriminative as rows_needed

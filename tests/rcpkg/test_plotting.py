@@ -1,6 +1,5 @@
 """`rcpkg.plotting`: pictures show what was predicted, chosen and learnt; importing rcpkg needs no matplotlib."""
 
-
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd

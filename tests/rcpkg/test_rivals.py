@@ -104,6 +104,7 @@ def test_a_model_that_is_right_is_used_and_noise_is_not():
     assert useless.verdicts["complete"].startswith("take ")
 
 
+@pytest.mark.slow
 def test_a_raw_table_is_compared():
     X, y = mixed(80)
     card = compare(X.mask(np.random.default_rng(1).random(X.shape) < 0.1), y, cv=2)

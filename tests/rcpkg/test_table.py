@@ -154,6 +154,7 @@ def test_predictions_and_gaps(fitted):
     assert_array_equal(pickle.loads(pickle.dumps(model)).predict_proba(X), P)
 
 
+@pytest.mark.slow
 def test_one_seed_one_choice(fitted):
     model, X, y = fitted
     again = clone(model).fit(X, y)
@@ -294,6 +295,7 @@ def test_a_tree_in_a_product_is_calibrated_with_gaps():
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 # some checks fit a table whose columns tell the classes apart without error
 @pytest.mark.filterwarnings("ignore:feature .* is constant within each class")
+@pytest.mark.slow
 def test_sklearn_checks():
     results = check_estimator(TableClassifier(candidates=FEW, cv=2, random_state=0), on_fail=None)
     assert [r["check_name"] for r in results if r["status"] == "failed"] == []

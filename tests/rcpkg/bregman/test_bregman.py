@@ -1,6 +1,5 @@
 """Bregman divergences: thesis2007 chapter 2 (equations named in the tests) and the identities all obey."""
 
-
 import mpmath as mp
 import numpy as np
 import pytest

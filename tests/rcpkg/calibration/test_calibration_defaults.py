@@ -150,7 +150,7 @@ def test_the_others_keep_their_own(kind):
 
 
 @pytest.mark.parametrize("model", [QDA(), GaussianNB(), LDA(), SharedVarianceGaussianNB()], ids=repr)
-@pytest.mark.parametrize("load", [load_iris, load_wine, load_breast_cancer])
+@pytest.mark.parametrize("load", [load_iris, load_wine, pytest.param(load_breast_cancer, marks=pytest.mark.slow)])
 def test_held_out_log_loss_is_no_worse_than_that_of_the_closed_form(load, model):
     """By more than two standard errors of the difference, row by row."""
     X, y = load(return_X_y=True)

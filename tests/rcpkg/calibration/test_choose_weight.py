@@ -5,12 +5,12 @@ import pytest
 from model_cases import ML, NETWORKS, fitted, rows_for
 from numpy.testing import assert_allclose
 from sklearn.base import clone
-from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
+from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.metrics import get_scorer, log_loss
 from sklearn.model_selection import GridSearchCV, KFold, PredefinedSplit, RepeatedStratifiedKFold, StratifiedKFold
 
 from rcpkg import BDA7, LDA, QDA, CategoricalNB, GaussianNB, MultinomialNB, RiskCalibration, RiskCalibrationCV
-from rcpkg.calibration import choose_weight, left_out
+from rcpkg.calibration import choose_weight, left_out, target_path
 from rcpkg.calibration.constants import TOL
 from rcpkg.calibration.target_path import TargetPath
 from rcpkg.rows import Rows
@@ -150,10 +150,11 @@ def newton_of(name, X, y, weight):
     return np.exp(kept(path)[:50])
 
 
-def test_more_parameters_than_a_hessian_is_made_for_go_to_folds():
-    X, y = load_digits(return_X_y=True)
+def test_more_parameters_than_a_hessian_is_made_for_go_to_folds(monkeypatch):
+    X, y = load_iris(return_X_y=True)
+    monkeypatch.setattr(target_path, "MOST_PARAMETERS", 10)
     with pytest.warns(UserWarning, match="parameters .* 5 folds take its place"):
-        model = RiskCalibrationCV(GaussianNB(), target_weights=[3.0, 30.0], cv="loo").fit(X[:300], y[:300])
+        model = RiskCalibrationCV(GaussianNB(), target_weights=[3.0, 30.0], cv="loo").fit(X, y)
     assert model.validation_ == "5 folds"
     X = np.random.default_rng(0).poisson(2.0, (60, 5))
     with pytest.warns(UserWarning, match="unequal lengths"):
@@ -260,7 +261,7 @@ def test_weights_are_found_by_steps_of_ten_and_then_of_three(cv):
 
 def test_parameters_that_outnumber_rows_are_judged_by_folds():
     X, y = few_rows_of_noise()
-    assert RiskCalibrationCV(QDA()).fit(X[:200], y[:200]).validation_ == "5 folds"
+    assert RiskCalibrationCV(QDA(), target_weights=[30.0]).fit(X[:200], y[:200]).validation_ == "5 folds"
     assert RiskCalibrationCV(LDA()).fit(X[:200], y[:200]).validation_ == "approximate leave-one-out"
     with pytest.warns(UserWarning, match="231 parameters of the log odds outnumber 200 rows: take RiskCalibrationCV"):
         RiskCalibration(QDA()).fit(X[:200], y[:200])
@@ -294,6 +295,7 @@ def test_what_is_worse_than_its_closed_form_says_so():
         RiskCalibration(GaussianNB(), target_weight=1e-3).fit(X, y)
 
 
+@pytest.mark.slow
 def test_folds_on_several_processes_give_the_same():
     X, y = load_iris(return_X_y=True)
     one, two = (RiskCalibrationCV(LDA(), target_weights=[0.3, 3.0], cv=3, n_jobs=n).fit(X, y) for n in (None, 2))

@@ -1,6 +1,5 @@
 """Features, coordinates and solvers of conditional likelihood: against brute force, scikit-learn, and one another."""
 
-
 import numpy as np
 import pytest
 from model_cases import COUNTS, GAUSSIAN, ML, categorical_rows, fitted, gaussian_rows, rows_for
@@ -31,6 +30,8 @@ from rcpkg.calibration.objective import Objective
 from rcpkg.capabilities import can
 
 KINDS = ("plain", "natural", "conditioned")
+
+
 def features_of(name, kind="natural", seed=0):
     """Fitted model, its features and the coefficients of its η."""
     model, X, y, Y = fitted(name, seed)

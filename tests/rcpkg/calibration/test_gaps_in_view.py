@@ -136,7 +136,7 @@ def test_a_mask_that_hides_everything_says_nothing(name):
     assert shown.converged_ and np.isfinite(shown.predict_log_proba(X)).all()
 
 
-@pytest.mark.parametrize("name", ["GaussianNB", "TAN"])
+@pytest.mark.parametrize("name", ["GaussianNB", pytest.param("TAN", marks=pytest.mark.slow)])
 def test_the_weight_of_the_target_is_chosen_by_rows_left_out_behind_masks(name):
     X, y = complete(name)
     weights = {"target": "pooled", "target_weights": [1.0, 100.0], "cv": 3}

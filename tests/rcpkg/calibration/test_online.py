@@ -37,7 +37,11 @@ def bent_rows(n, seed):
     return np.sign(X) * np.abs(X) ** 1.3, y
 
 
-@pytest.mark.parametrize("model, b", [(GaussianNB(), 0.3), (LDA(), 1.0), (QDA(), 0.3)], ids=str)
+@pytest.mark.parametrize(
+    "model, b",
+    [(GaussianNB(), 0.3), *(pytest.param(*case, marks=pytest.mark.slow) for case in [(LDA(), 1.0), (QDA(), 0.3)])],
+    ids=str,
+)
 def test_a_stream_leads_to_the_optimum_of_fit(model, b):
     """What the objective lacks falls like 1/m: over sixteen times the rows to less than a quarter, chance allowed."""
     X, y = bent_rows(32_000, 0)

@@ -549,7 +549,8 @@ def test_newtons_method_is_quick_where_rows_want_a_state_rarer_than_the_target()
         assert end.stop_reason == "converged" and end.n_iter <= 12
 
 
-@pytest.mark.parametrize("weight", [0.01, pytest.param(0.1, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("weight", [0.01, 0.1])
 def test_steps_do_not_run_away_where_rows_hardly_show_a_state(weight):
     """Where neither rows nor model show a state the curvature all but vanishes: a step took its log-odds to -2e5, and
     the search made 80 and 46 updates."""

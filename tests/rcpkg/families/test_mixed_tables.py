@@ -114,7 +114,7 @@ COLUMN = st.sampled_from([*KINDS])
 
 
 @pytest.mark.parametrize("wrap", [lambda model: model, RiskCalibration], ids=["closed form", "calibrated"])
-@pytest.mark.parametrize("strength", [0.0, 1e-3])
+@pytest.mark.parametrize("strength", [0.0, pytest.param(1e-3, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", [GaussianNB, QDA, LDA, SharedVarianceGaussianNB], ids=lambda kind: kind.__name__)
 @settings(max_examples=4, deadline=None)
 @given(kinds=st.lists(COLUMN, min_size=1, max_size=3), codes=st.lists(COLUMN, max_size=2), seed=st.integers(0, 9))

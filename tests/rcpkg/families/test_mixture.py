@@ -232,7 +232,9 @@ def test_one_component_is_the_model_itself(name, gaps):
     assert_allclose(mixture(name, 1).fit(X, y).predict_joint_log_proba(X), model.predict_joint_log_proba(X), atol=1e-10)
 
 
-@pytest.mark.parametrize("target", ["pooled", "generative", "grand", None])
+@pytest.mark.parametrize(
+    "target", ["pooled", None, *(pytest.param(target, marks=pytest.mark.slow) for target in ("generative", "grand"))]
+)
 @pytest.mark.parametrize("gaps", [0.0, 0.2], ids=["complete", "gaps"])
 @pytest.mark.parametrize("name", [name for name in MODELS if name != "TAN"])
 def test_safe_steps_climb_to_a_stationary_point(name, gaps, target):

@@ -446,6 +446,7 @@ class TestColumnsOfFiles:
         with pytest.raises(ValueError, match=r"twice.parquet has several columns named 'a'"):
             Rows.from_parquet(tmp_path / "twice.parquet", "y")
 
+
 class TestBadInput:
     """One error that names the block and the column, and nothing half fitted."""
 
@@ -540,6 +541,7 @@ class TestBadInput:
     def test_what_takes_one_block_says_so(self, model):
         X, y = gaussian_rows(60)
         self.refused(Rows.from_arrays(X, y, block_size=20), "takes? rows that are one block", model)
+
 
 class TestDask:
     """Under the scheduler of this process; a cluster is one slow test."""
