@@ -5,8 +5,8 @@ that chapter (or ``--page findings``) and leaves what its change moves elsewhere
 serves the pages, and builds again what is saved.
 
 The configuration is what ``jupyter-book config sphinx`` makes of ``_config.yml``, written to ``_build/conf/conf.py``.
-With ``--plain`` it names nothing of Jupyter Book, and once ``--configure`` has written it the pages are built where
-Jupyter Book is not installed; ``--compare`` says which pages have other words than those of another build.
+Once it is there, ``--plain`` builds the pages where Jupyter Book is not installed; ``--compare`` says which pages have
+other words than those of another build.
 """
 
 import argparse
@@ -17,32 +17,30 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 PATHS = [str(ROOT / "book" / "_ext"), str(ROOT / "book"), str(ROOT)]
 UNWATCHED = r"/(_build|\.venv[^/]*|\.git|\.\w+_cache|__pycache__)/"
-OF_JUPYTER_BOOK = ("jupyter_book", "sphinx_jupyterbook_latex")
-VALUES_OF_JUPYTER_BOOK = ("comments_config", "use_jupyterbook_latex")
+PLAIN = """exec(open({conf!r}, encoding="utf-8").read())
+extensions = [name for name in extensions if name not in ("jupyter_book", "sphinx_jupyterbook_latex")]
+del comments_config, use_jupyterbook_latex
+"""
 
 
-def configure(build: Path, plain: bool = False) -> Path:
+def configure(build: Path, plain: bool) -> Path:
     """Write ``conf.py``, where it is older than what it is made from; the folder that it is in."""
-    folder = build / ("conf_plain" if plain else "conf")
-    file, sources = folder / "conf.py", (ROOT / "_config.yml", Path(__file__))
-    if file.exists() and file.stat().st_mtime > max(path.stat().st_mtime for path in sources):
-        return folder
-    from jupyter_book.config import get_final_config
-
-    config, _ = get_final_config(
-        user_yaml=ROOT / "_config.yml", sourcedir=ROOT, cli_config={"latex_individualpages": False}
-    )
-    for name in ("html_static_path", "bibtex_bibfiles"):
-        config[name] = [str(ROOT / path) for path in config[name]]
-    config["html_favicon"] = str(ROOT / config["html_favicon"])
+    file, sources = build / "conf" / "conf.py", (ROOT / "_config.yml", Path(__file__))
+    file.parent.mkdir(parents=True, exist_ok=True)
     if plain:
-        config["extensions"] = [name for name in config["extensions"] if name not in OF_JUPYTER_BOOK]
-        config = {name: value for name, value in config.items() if name not in VALUES_OF_JUPYTER_BOOK}
-    lines = [f"import sys\nsys.path[:0] = {PATHS!r}"]
-    lines += [f"{name} = {value!r}" for name, value in sorted(config.items())]
-    folder.mkdir(parents=True, exist_ok=True)
-    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return folder
+        file.write_text(PLAIN.format(conf=str(ROOT / "_build" / "conf" / "conf.py")), encoding="utf-8")
+    elif not file.exists() or file.stat().st_mtime < max(path.stat().st_mtime for path in sources):
+        from jupyter_book.config import get_final_config
+
+        settings = {"latex_individualpages": False}
+        config, _ = get_final_config(user_yaml=sources[0], sourcedir=ROOT, cli_config=settings)
+        for name in ("html_static_path", "bibtex_bibfiles"):
+            config[name] = [str(ROOT / path) for path in config[name]]
+        config["html_favicon"] = str(ROOT / config["html_favicon"])
+        lines = [f"import sys\nsys.path[:0] = {PATHS!r}"]
+        lines += [f"{name} = {value!r}" for name, value in sorted(config.items())]
+        file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return file.parent
 
 
 def sources_of(page: str) -> list[Path]:
@@ -52,40 +50,20 @@ def sources_of(page: str) -> list[Path]:
     return [path for path in found if path.suffix in (".ipynb", ".md")]
 
 
-def sphinx(build: Path, options: list[str], files: list[Path], *, plain: bool = False, jobs: int = 1) -> int:
-    """Build into the folder; warnings are errors."""
-    from sphinx.cmd.build import build_main
-
-    strict = ["-W", "-n", "--keep-going", "-q", "-j", str(jobs)]
-    folders = ["-c", str(configure(build, plain)), "-d", str(build / ".doctrees")]
-    return build_main([*folders, *strict, *options, str(ROOT), str(build / "html"), *map(str, files)])
-
-
-def words(page: Path) -> str:
-    """What a page says."""
+def words(build: Path) -> dict[Path, str]:
+    """What each page says."""
     from bs4 import BeautifulSoup
 
-    return " ".join(BeautifulSoup(page.read_text(encoding="utf-8"), "html.parser").get_text(" ").split())
+    pages = {path.relative_to(build): path.read_text(encoding="utf-8") for path in build.glob("html/**/*.html")}
+    return {name: " ".join(BeautifulSoup(page, "html.parser").get_text(" ").split()) for name, page in pages.items()}
 
 
 def compare(build: Path, other: Path) -> int:
     """Name the pages that two builds have not in common or that have other words; how many."""
-    pages = {path.relative_to(folder / "html") for folder in (build, other) for path in folder.glob("html/**/*.html")}
-    differ = []
-    for page in sorted(pages):
-        ours, theirs = (words(file) if (file := folder / "html" / page).exists() else "" for folder in (build, other))
-        differ += [str(page)] if ours != theirs else []
-    print(f"{len(differ)} of {len(pages)} pages differ", *differ, sep="\n")
+    ours, theirs = words(build), words(other)
+    differ = [str(page) for page in sorted({*ours, *theirs}) if ours.get(page) != theirs.get(page)]
+    print(f"{len(differ)} of {len({*ours, *theirs})} pages differ", *differ, sep="\n")
     return len(differ)
-
-
-def watch(build: Path) -> int:
-    """Serve the pages, build again what is saved, and let the browser load it anew."""
-    from sphinx_autobuild.__main__ import main as serve
-
-    folders = ["-c", str(configure(build)), "-d", str(build / ".doctrees")]
-    serve([*folders, "-q", "-n", "--open-browser", "--re-ignore", UNWATCHED, str(ROOT), str(build / "html")])
-    return 0
 
 
 def main() -> int:
@@ -94,7 +72,6 @@ def main() -> int:
     parser.add_argument("--watch", action="store_true", help="serve the pages, and build again what is saved")
     parser.add_argument("--jobs", type=int, default=2, help="processes that read and write side by side")
     parser.add_argument("--plain", action="store_true", help="without Jupyter Book")
-    parser.add_argument("--configure", action="store_true", help="only write the configuration")
     parser.add_argument("--compare", type=Path, metavar="FOLDER", help="compare with the pages in its html/")
     parser.add_argument("--output", type=Path, default=ROOT / "_build", help="folder whose html/ is built")
     arguments = parser.parse_args()
@@ -102,25 +79,28 @@ def main() -> int:
     if arguments.page and len(files) != 1:
         named = ", ".join(str(file.relative_to(ROOT)) for file in files) or "no page"
         parser.error(f"--page must name one page, such as 05 or findings; {arguments.page!r} names {named}")
-    started = time.monotonic()
-    if arguments.configure:
-        configure(build, arguments.plain)
-        return 0
     if arguments.compare:
         return compare(build, arguments.compare)
+    started, html = time.monotonic(), str(build / "html")
+    options = ["-c", str(configure(build, arguments.plain)), "-d", str(build / ".doctrees"), "-q", "-n"]
     if arguments.watch:
-        return watch(build)
+        from sphinx_autobuild.__main__ import main as serve
+
+        serve([*options, "--open-browser", "--re-ignore", UNWATCHED, str(ROOT), html])
+        return 0
+    from sphinx.cmd.build import build_main
+
+    target = files[0].relative_to(ROOT).with_suffix(".html") if files else Path("index.html")
+    options += ["-W", "--keep-going"]  # warnings are errors
     if files:
-        target = files[0].relative_to(ROOT).with_suffix(".html")
         print(f"Building {target.with_suffix('')} …", flush=True)
-        failed = sphinx(build, [], files)
     else:
-        target = Path("index.html")
         print("Building every page from the stored outputs, in about a minute …", flush=True)
-        shutil.rmtree(build / "html", ignore_errors=True)
-        failed = sphinx(build, ["-E", "-a"], [], plain=arguments.plain, jobs=arguments.jobs)
+        shutil.rmtree(html, ignore_errors=True)
+        options += ["-E", "-a", "-j", str(arguments.jobs)]
+    failed = build_main([*options, str(ROOT), html, *map(str, files)])
     if not failed:
-        print(f"It is at {build / 'html' / target} ({time.monotonic() - started:.0f} s)")
+        print(f"It is at {Path(html, target)} ({time.monotonic() - started:.0f} s)")
     return failed
 
 

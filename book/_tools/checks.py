@@ -1,4 +1,8 @@
-"""The rules that every chapter keeps, each a function of a notebook that returns the violations it finds."""
+"""What would mislead a reader of a chapter, each rule a function of a notebook that yields what it finds.
+
+Proofs, labels and solutions are counted by the tests of the reference and of the archive; errors and warnings of cells
+stop the build of the pages.
+"""
 
 import ast
 import builtins
@@ -7,48 +11,37 @@ import inspect
 import pkgutil
 import re
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
-import nbformat
-import yaml
+import pandas as pd
 from nbformat import NotebookNode
 from rcbook.words import RAW, in_words
+from sklearn.utils.discovery import all_displays, all_estimators, all_functions
 
 ROOT = Path(__file__).resolve().parents[2]
-MAX_BYTES = 1_000_000
-STATEMENTS = ("theorem", "proposition", "lemma", "corollary")
-UNSEEN = {"hide-cell", "hide-output", "remove-cell", "remove-output"}
 FOLDED = {"hide-cell", "hide-input", "remove-cell", "remove-input"}
+UNSEEN = {"hide-cell", "hide-output", "remove-cell", "remove-output"}
 MOST_WORDS, MOST_TABLES = 4_500, 6  # in view: a chapter is read in one sitting
-MOST_CODE = 250  # lines in view: chapters have fewer than 130, a page to copy from the most
 LEAST_TEXT, PAGE = 9, 772  # pixels of text in figures, and of the text column of a page 1,300 wide
 IGNORED = "nbval-ignore-output"  # of figures alone: nbval compares the digest of their numbers, which follows
-UNCHECKED = {"nbval-skip", "nbval-raises-exception", "raises-exception", "skip-execution"}  # of no cell
-CHAPTER = "(ch-"  # opens a chapter
-SUPPLEMENT = "(sup-"  # opens the page of what a specialist wants beside a chapter: chapters/NNs_the_same_subject.ipynb
-AUDIT = "the published numbers"  # in the caption of the part of _toc.yml that takes the sources' tables apart
-BANNED_CODE = {
-    r"\bsys\.path\b": "changes sys.path; rcpkg is installed",
-    r"^\s*[!%]\s*pip\b": "installs packages",
-    r"\brcParams\b": "sets rcParams; rcbook.figures.use_style() has the style",
-    r"NBVAL_|warnings\.(?:simplefilter|filterwarnings)": "switches a check off",
-}
-OPTIONS = r"(?P<options>(?:[ \t]*:[\w-]+:[^\n]*\n)*)"
-BLOCK = re.compile(r"^[ \t]*(?::{3,}|`{3,})\{prf:(?P<kind>\w+)\}[^\n]*\n" + OPTIONS, re.MULTILINE)
-EXERCISE = re.compile(r"\{exercise(?:-start)?\}[^\n]*\n" + OPTIONS)
-SOLUTION = re.compile(r"\{solution(?:-start)?\}[ \t]+(?P<label>\S+)[ \t]*\n" + OPTIONS)
-TEXT_TABLE = re.compile(
-    r"^[ \t]*(?P<fence>:{3,}|`{3,})\{(?:list-)?table\}(?P<title>.*)\n(?P<body>(?:.*\n)*?)[ \t]*(?P=fence)[ \t]*$",
-    re.MULTILINE,
-)
-LABEL = re.compile(r"^[ \t]*:label:[ \t]*(\S+)", re.MULTILINE)
+UNCHECKED = {"nbval-skip", "nbval-raises-exception", "raises-exception", "skip-execution"}
+STATEMENTS = ("theorem", "proposition", "lemma", "corollary")
+BLOCK = re.compile(r"^[ \t]*(?::{3,}|`{3,})\{prf:(\w+)\}", re.MULTILINE)
+LABEL = re.compile(r"^\(([\w:-]+)\)=|^[ \t]*:(?:label|name):[ \t]*(\S+)", re.MULTILINE)
+OPEN_SOLUTION = re.compile(r"\{solution(?:-start)?\}[ \t]+(\S+)[ \t]*\n(?![ \t]*:class:.*dropdown)")
+TEXT_TABLE = re.compile(r"^[ \t]*(?:\|[ :|-]+\|[ \t]*$|(?::{3,}|`{3,})\{list-table\})", re.MULTILINE)
+CAPTIONED = re.compile(r"\{(?:list-)?table\}[ \t]*\S.*\n(?:[ \t]*:(?!name)\w+:.*\n)*[ \t]*:name: tab-")
 FENCED = re.compile(r"^[ \t]*(`{3,})(\{?)[^\n]*\n.*?^[ \t]*\1[ \t]*$", re.MULTILINE | re.DOTALL)
 COMMENT = re.compile(r"^[ \t]*<!--.*?-->\n?", re.MULTILINE | re.DOTALL)
+ELSEWHERE = re.compile(r"\{[\w:]+\}`[^`]*`|`[^`]*`|\$[^$]*\$|(?:Tables?|§) ?[\d.]+(?:(?:,| and| to) §?[\d.]+)*")
 OURS = ("rcbook", "rcpkg")  # of a name in both, the library's counts
 SPAN = re.compile(r"(?<![`}\\])`([^`\n]+)`(?!`)")
 NAME = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
+CLASS = re.compile(r"[A-Z]\w*[a-z]\w*|[A-Z]{2,}\w*")
 FILE = re.compile(r"LICENSE|Makefile|[A-Z]+_[A-Z_]+|[\w/.-]+\.(?:bib|cff|csv|ipynb|md|py|toml|txt|yml)")
+MISSING = object()
 
 
 def tags(cell: NotebookNode) -> list[str]:
@@ -70,294 +63,172 @@ def without_literals(text: str) -> str:
     return FENCED.sub(lambda block: block[0] if block[2] else "", text)
 
 
-def execution(notebook: NotebookNode) -> list[str]:
-    """Run, without an error and with nothing on stderr, and no cell is left out of the comparison."""
-    problems = []
-    for cell in code_cells(notebook):
-        if cell.execution_count is None:
-            problems.append(f"{cell.id}: was not run: make notebooks")
-        problems += [f"{cell.id}: the tag {tag} switches a check off" for tag in sorted(UNCHECKED & set(tags(cell)))]
-        for output in cell.outputs:
-            if output.output_type == "error":
-                problems.append(f"{cell.id}: raises {output.ename}")
-            elif output.output_type == "stream" and output.name == "stderr":
-                problems.append(f"{cell.id}: writes to stderr: {output.text[:80]!r}")
-    return problems
-
-
-def figures(notebook: NotebookNode) -> list[str]:
-    """A figure is one vector graphic with a name, a caption and an alternative text; its digest is in the next cell.
-
-    The picture is left out of the comparison of outputs, so its cell prints nothing else; the digest is compared, and
-    is not on the page.
-    """
-    problems = []
-    cells = code_cells(notebook)
-    names = [name for cell in cells if (name := figure_name(cell))]
-    problems += [f"two figures are named {name}" for name in sorted({n for n in names if names.count(n) > 1})]
-    for position, cell in enumerate(cells):
-        drawn = any(mime.startswith("image/") for out in cell.outputs for mime in out.get("data", ()))
-        options = cell.metadata.get("mystnb", {})
-        if not drawn and "figure" not in options:
-            if IGNORED in tags(cell):
-                problems.append(f"{cell.id}: only the output of a figure may be left out of the comparison")
-            continue
-        if len(cell.outputs) != 1 or "image/svg+xml" not in cell.outputs[0].get("data", ()):
-            problems.append(f"{cell.id}: a figure cell shows one figure, by rcbook.figures.show, and nothing else")
-        missing = {"hide-input", IGNORED} - set(tags(cell))
-        problems += [f"{cell.id}: figure without the tag {tag}" for tag in sorted(missing)]
-        problems += [
-            f"{cell.id}: text of {px:.1f} px; at least {LEAST_TEXT}" for px in text_sizes(cell) if px < LEAST_TEXT
-        ]
-        figure, image = options.get("figure", {}), options.get("image", {})
-        if not str(figure.get("name", "")).startswith("fig-"):
-            problems.append(f"{cell.id}: figure without a name fig-…")
-        if len(figure.get("caption", "").split()) < 5:
-            problems.append(f"{cell.id}: figure without a caption that can stand alone")
-        if len(image.get("alt", "").split()) < 5:
-            problems.append(f"{cell.id}: figure without an alternative text that says what is seen")
-        follower = cells[position + 1] if position + 1 < len(cells) else None
-        if follower is None or not is_digest(follower):
-            problems.append(f"{cell.id}: the next code cell must print its digest and be tagged remove-cell")
-        elif re.findall(r"\bshow\((\w+)", cell.source) != re.findall(r"\bdigest\((\w+)", follower.source):
-            problems.append(f"{cell.id}: the next code cell must print the digest of this figure, not of another")
-    return problems
-
-
-def text_sizes(cell: NotebookNode) -> set[float]:
-    """Sizes of the text in the drawings of a cell, in pixels on a page whose text is `PAGE` pixels wide."""
-    drawings = [out.data["image/svg+xml"] for out in cell.outputs if "image/svg+xml" in out.get("data", ())]
-    sizes = set()
-    for drawing in drawings:
-        if width := re.search(r'width="([\d.]+)pt"', drawing):
-            points = {100 * float(scale) for scale in re.findall(r"scale\(([\d.]+) -\1\)", drawing)}
-            sizes |= {size * min(4 / 3, PAGE / float(width[1])) for size in points}
-    return sizes
-
-
-def figure_name(cell: NotebookNode) -> str | None:
-    return cell.metadata.get("mystnb", {}).get("figure", {}).get("name")
-
-
-def is_digest(cell: NotebookNode) -> bool:
-    printed = any(out.output_type == "stream" and out.text.strip() for out in cell.outputs)
-    return tags(cell) == ["remove-cell"] and re.search(r"\bdigest\(", cell.source) is not None and printed
-
-
-def tables(notebook: NotebookNode) -> list[str]:
-    """A table in view has a label and a caption, whose numbers are numbers of its cell, and no raw names."""
-    problems = [] if not (bare := bare_tables(notebook)) else [f"{bare} tables of the text without title and name"]
-    names: list[str] = []
-    for cell in code_cells(notebook):
-        shown = [out.data["text/html"] for out in cell.outputs if "text/html" in out.get("data", ())]
-        entries = as_list(cell.metadata.get("mystnb", {}).get("table", []))
-        names += [entry.get("name", "") for entry in entries]
-        if len(entries) != len(shown) and (entries or not UNSEEN & set(tags(cell))):
-            problems.append(f"{cell.id}: {len(shown)} tables, {len(entries)} captions")
-        below = code_below(cell, notebook) if shown else ""
-        for html, entry in zip(shown, entries):
-            text = re.sub(r"<style.*?</style>|<[^>]+>", " ", html, flags=re.DOTALL)
-            elsewhere = r"\{[\w:]+\}`[^`]*`|`[^`]*`|\$[^$]*\$|(?:Tables?|§) ?[\d.]+(?:(?:,| and| to) §?[\d.]+)*"
-            caption = re.sub(elsewhere, "", entry.get("caption", ""))
-            if len(caption.split()) < 5:
-                problems.append(f"{cell.id}: table without a caption that can stand alone")
-            numbers = re.findall(r"(?<![\w.])\d[\d,]*(?:\.\d+)?", caption)
-            for number in {n.rstrip(",") for n in numbers}:
-                if not re.search(rf"(?<![\d.]){re.escape(number)}(?!\d)", f"{text} {cell.source} {below}"):
-                    problems.append(f"{cell.id}: the caption's {number} is neither in the table nor in its code")
-            problems += [f"{cell.id}: {raw} needs words in rcbook.words" for raw in RAW.findall(in_words(text))]
-    problems += [f"table name {name!r} is not tab-…" for name in names if not name.startswith("tab-")]
-    return problems + [f"two tables are named {name}" for name in sorted({n for n in names if names.count(n) > 1})]
-
-
-def code_below(cell: NotebookNode, notebook: NotebookNode) -> str:
-    """The functions of `rcbook.draw` and `rcbook.trials` that a cell calls by the name of their module, with what
-    they use of that module."""
-    modules = {}
-    for node in (node for cell in code_cells(notebook) for node in ast.walk(ast.parse(plain_python(cell.source)))):
-        if isinstance(node, ast.ImportFrom) and node.module in ("rcbook.draw", "rcbook.trials"):
-            modules |= {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
-    wanted = re.findall(rf"\b({'|'.join(modules) or '-'})\.(\w+)\(", cell.source)
-    found: dict[tuple[str, str], str] = {}
-    while wanted:
-        name = wanted.pop()
-        value = vars(importlib.import_module(modules[name[0]])).get(name[1])
-        if name not in found and value is not None:
-            own = inspect.isfunction(value) and value.__module__ == modules[name[0]]
-            found[name] = inspect.getsource(value) if own else f"{value!r}" if name[1].isupper() else ""
-            wanted += [(name[0], used) for used in re.findall(r"\b[A-Za-z]\w+\b", found[name] if own else "")]
-    return "\n".join(found.values())
-
-
-def bare_tables(notebook: NotebookNode) -> int:
-    """How many tables of the text, outside of folds, have no title or no name."""
-    text = "\n".join(lines_outside_folds(notebook))
-    for block in TEXT_TABLE.finditer(text):
-        if block["title"].strip() and ":name: tab-" in block["body"]:
-            text = text.replace(block[0], "")
-    return len(re.findall(r"^[ \t]*\|[ :|-]+\|[ \t]*$", text, re.MULTILINE)) + text.count("{list-table}")
-
-
-def statements(notebook: NotebookNode) -> list[str]:
-    """A theorem has a label, a proof, and before the next theorem a cell tagged check:<label>."""
-    problems = []
-    unproved: str | None = None
-    unchecked: str | None = None
-
-    def close() -> None:
-        if unproved is not None:
-            problems.append(f"{unproved}: no proof before the next statement")
-        if unchecked is not None:
-            problems.append(f"{unchecked}: no cell tagged check:{unchecked} before the next statement")
-
-    for cell in notebook.cells:
-        if cell.cell_type == "markdown":
-            for block in BLOCK.finditer(cell.source):
-                if block["kind"] == "proof":
-                    unproved = None
-                elif block["kind"] in STATEMENTS:
-                    close()
-                    label = LABEL.search(block["options"])
-                    if label is None:
-                        problems.append(f"{cell.id}: a {block['kind']} without a label")
-                    unproved = unchecked = label and label[1]
-        elif unchecked is not None and f"check:{unchecked}" in tags(cell):
-            unchecked = None
-    close()
-    return problems
-
-
-def verdicts(notebook: NotebookNode) -> list[str]:
-    """The code of a check is folded; in view is the one line of `rcbook.checking.checked`, which asserts what it says.
-
-    A check is tagged check:<label>, of a result, an exercise, a table, a figure or a section. Nothing else prints a
-    verdict.
-    """
-    problems = []
-    for cell in code_cells(notebook):
-        found = [tag for tag in tags(cell) if tag.partition(":")[0] == "check"]
-        code = ast.parse(plain_python(cell.source))
-        calls = [node for node in ast.walk(code) if isinstance(node, ast.Call) and called(node) == "checked"]
-        printed = "".join(out.get("text", "") for out in cell.outputs)
-        if not found:
-            if calls or "checked:" in printed:
-                problems.append(f"{cell.id}: gives a verdict and is not tagged check:<label>")
-            continue
-        if len(found) > 1 or "hide-input" not in tags(cell):
-            problems.append(f"{cell.id}: a check has one tag check:<label> and the tag hide-input")
-        label = found[0].partition(":")[2]
-        if label not in labels(notebook):
-            problems.append(f"{cell.id}: tagged {found[0]}, but nothing here is labelled {label}")
-        last = code.body[-1]
-        if not (isinstance(last, ast.Expr) and calls == [last.value]):
-            problems.append(f"{cell.id}: a check calls checked(…) once, in its last line")
-        if not re.fullmatch(r"checked: .+\n", printed) or len(cell.outputs) != 1:
-            problems.append(f"{cell.id}: a check prints the verdict of checked(…) and nothing else")
-    return problems
-
-
-def called(node: ast.Call) -> str:
-    """Last part of the name of what is called."""
-    return ast.unparse(node.func).split(".")[-1]
-
-
 def plain_python(source: str) -> str:
     """The source without the lines that only IPython understands."""
     return re.sub(r"^[ \t]*[%!].*$", "", source, flags=re.MULTILINE)
 
 
-def labels(notebook: NotebookNode) -> set[str]:
-    """Labels of blocks and sections in the text, and names of the figures and tables of cells."""
-    text = prose(notebook)
-    made = [cell.metadata.get("mystnb", {}) for cell in code_cells(notebook)]
-    shown = [entry for options in made for kind in ("figure", "table") for entry in as_list(options.get(kind, []))]
-    found = {*LABEL.findall(text), *re.findall(r"^\(([\w:-]+)\)=", text, re.MULTILINE)}
-    return found | {*re.findall(r"^[ \t]*:name:[ \t]*(\S+)", text, re.MULTILINE)} | {e.get("name", "") for e in shown}
-
-
-def as_list(entries: dict | list[dict]) -> list[dict]:
+def captions(cell: NotebookNode, kind: str) -> list[dict]:
+    """What the metadata of a cell say of its figure or its tables."""
+    entries = cell.metadata.get("mystnb", {}).get(kind, [])
     return entries if isinstance(entries, list) else [entries]
 
 
-def shape(notebook: NotebookNode) -> list[str]:
-    """A chapter opens with label and title, poses 3 to 8 exercises with folded solutions, ends with a take-away.
+def shown(cell: NotebookNode, mime: str) -> list[str]:
+    return [output.data[mime] for output in cell.outputs if mime in output.get("data", ())]
 
-    A supplement has label and title, and no need of a take-away; exercises may stand there in place of the chapter.
-    """
-    problems = []
-    text = prose(notebook)
-    beside = notebook.cells[0].source.startswith(SUPPLEMENT)
-    if not re.match(r"\((ch|sup)-[\w-]+\)=\n# \S", notebook.cells[0].source):
-        problems.append("the first cell must open with (ch-…)= or (sup-…)= and the title")
-    headings = re.findall(r"^## (.+)$", text, re.MULTILINE)
-    if not beside and not (headings and headings[-1].startswith("Take-away")):
-        problems.append("the last section must be '## Take-away'")
-    exercises = [label[1] if (label := LABEL.search(e["options"])) else "" for e in EXERCISE.finditer(text)]
-    solutions = {solution["label"]: solution["options"] for solution in SOLUTION.finditer(text)}
-    elsewhere = beside or of_tables(notebook) or "-exercises`" in text  # a link to those of the supplement
-    if not 3 <= len(exercises) <= 8 and (exercises or not elsewhere):
-        problems.append(f"{len(exercises)} exercises; a chapter has 3 to 8")
-    if set(exercises) != set(solutions):
-        problems.append("exercises and solutions do not match by label")
-    problems += [f"the solution of {label} is not folded" for label, o in solutions.items() if "dropdown" not in o]
+
+def comparison(notebook: NotebookNode) -> Iterator[str]:
+    """Outputs are compared with those of a fresh run, but for pictures."""
     for cell in code_cells(notebook):
-        for pattern, why in BANNED_CODE.items():
-            if re.search(pattern, cell.source, re.MULTILINE):
-                problems.append(f"{cell.id}: {why}")
-    return problems
+        yield from (f"{cell.id}: the tag {tag} switches a check off" for tag in UNCHECKED & set(tags(cell)))
+        if IGNORED in tags(cell) and not captions(cell, "figure"):
+            yield f"{cell.id}: only the output of a figure may be left out of the comparison"
 
 
-def of_tables(notebook: NotebookNode) -> bool:
-    """Whether the chapter takes the sources' tables apart, where there is nothing to exercise."""
-    return notebook.cells[0].source.split("\n")[0] in _first_lines_of_tables()
+def figures(notebook: NotebookNode) -> Iterator[str]:
+    """A figure is one vector graphic with a name, a caption and an alternative text; its digest is in the next cell.
+
+    The picture is left out of the comparison of outputs, so its cell prints nothing else; the digest is compared, and
+    is not on the page.
+    """
+    cells = code_cells(notebook)
+    for cell, follower in zip(cells, [*cells[1:], None], strict=True):
+        if not captions(cell, "figure") and not any(
+            "image/" in kind for o in cell.outputs for kind in o.get("data", ())
+        ):
+            continue
+        if len(cell.outputs) != 1 or not (drawn := shown(cell, "image/svg+xml")):
+            yield f"{cell.id}: a figure cell shows one figure, by rcbook.figures.show, and nothing else"
+        elif (size := smallest_text(drawn[0])) < LEAST_TEXT:
+            yield f"{cell.id}: text of {size:.1f} px; at least {LEAST_TEXT}"
+        yield from (f"{cell.id}: figure without the tag {tag}" for tag in {"hide-input", IGNORED} - set(tags(cell)))
+        options = cell.metadata.get("mystnb", {})
+        (figure,), image = captions(cell, "figure") or [{}], options.get("image", {})
+        if not str(figure.get("name", "")).startswith("fig-"):
+            yield f"{cell.id}: figure without a name fig-…"
+        for text, what in ((figure.get("caption", ""), "caption"), (image.get("alt", ""), "alternative text")):
+            if len(text.split()) < 5:
+                yield f"{cell.id}: figure without {what}: a sentence that says what is seen"
+        figure_shown = re.findall(r"\bshow\((\w+)", cell.source)
+        printed = re.findall(r"\bdigest\((\w+)", follower.source) if follower and follower.outputs else None
+        if printed != figure_shown or tags(follower) != ["remove-cell"]:
+            yield f"{cell.id}: the next code cell must print the digest of this figure and be tagged remove-cell"
 
 
-@cache
-def _first_lines_of_tables() -> set[str]:
-    """The labels of the chapters of that part, as they open them."""
-    parts = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))["parts"]
-    files = [chapter["file"] for part in parts if AUDIT in part["caption"] for chapter in part["chapters"]]
-    notebooks = [nbformat.read(ROOT / f"{file}.ipynb", as_version=4) for file in files]
-    return {notebook.cells[0].source.split("\n")[0] for notebook in notebooks}
+def smallest_text(drawing: str) -> float:
+    """Of a drawing, in pixels on a page whose text is `PAGE` pixels wide."""
+    width = re.search(r'width="([\d.]+)pt"', drawing)
+    scales = [float(scale) for scale in re.findall(r"scale\(([\d.]+) -\1\)", drawing)] if width else []
+    return min((100 * scale * min(4 / 3, PAGE / float(width[1])) for scale in scales), default=float("inf"))
 
 
-def size(notebook: NotebookNode) -> list[str]:
+def tables(notebook: NotebookNode) -> Iterator[str]:
+    """A table in view has a label and a caption, whose numbers are numbers of its cell, and no raw names."""
+    text = "\n".join([*text_in_view(notebook), ""])
+    if (bare := len(TEXT_TABLE.findall(text)) - len(CAPTIONED.findall(text))) > 0:
+        yield f"{bare} tables of the text without title and name"
+    for cell in code_cells(notebook):
+        entries, found = captions(cell, "table"), shown(cell, "text/html")
+        if len(entries) != len(found) and (entries or not UNSEEN & set(tags(cell))):
+            yield f"{cell.id}: {len(found)} tables, {len(entries)} captions"
+        code = f"{cell.source} {code_below(cell, notebook)}" if entries else ""
+        for html, entry in zip(found, entries):
+            caption = ELSEWHERE.sub("", entry.get("caption", ""))
+            if len(caption.split()) < 5 or not entry.get("name", "").startswith("tab-"):
+                yield f"{cell.id}: table without a name tab-… and a caption that can stand alone"
+            said = re.sub(r"<style.*?</style>|<[^>]+>", " ", html, flags=re.DOTALL)
+            for number in {n.rstrip(",") for n in re.findall(r"(?<![\w.])\d[\d,]*(?:\.\d+)?", caption)}:
+                if not re.search(rf"(?<![\d.]){re.escape(number)}(?!\d)", f"{said} {code}"):
+                    yield f"{cell.id}: the caption's {number} is neither in the table nor in its code"
+            yield from (f"{cell.id}: {raw} needs words in rcbook.words" for raw in RAW.findall(in_words(said)))
+
+
+def code_below(cell: NotebookNode, notebook: NotebookNode) -> str:
+    """The functions of `rcbook.draw` and `rcbook.trials` that a cell calls, with what they use of their module."""
+    imports = re.findall(
+        r"from rcbook\.(draw|trials) import (\w+) as (\w+)", "\n".join(c.source for c in code_cells(notebook))
+    )
+    modules = {name: importlib.import_module(f"rcbook.{room}.{subject}") for room, subject, name in imports}
+    calls = re.findall(rf"\b({'|'.join(modules) or '-'})\.(\w+)\(", cell.source)
+    wanted, found = [(modules[module], name) for module, name in calls], {}
+    for module, name in wanted:  # which grows meanwhile
+        value = vars(module).get(name)
+        if name not in found and value is not None:
+            written = inspect.isfunction(value) and value.__module__ == module.__name__
+            found[name] = inspect.getsource(value) if written else repr(value) if name.isupper() else ""
+            wanted += [(module, used) for used in re.findall(r"\w+", found[name])] if written else []
+    return "\n".join(found.values())
+
+
+def verdicts(notebook: NotebookNode) -> Iterator[str]:
+    """The code of a check is folded; in view is the one line of `rcbook.checking.checked`, which asserts what it says.
+
+    A check is tagged check:<label>, of a result, an exercise, a table, a figure or a section. Nothing else prints a
+    verdict.
+    """
+    labelled = labels(notebook)
+    for cell in code_cells(notebook):
+        found = [tag.removeprefix("check:") for tag in tags(cell) if tag.startswith("check:")]
+        code = ast.parse(plain_python(cell.source))
+        calls = [node for node in ast.walk(code) if isinstance(node, ast.Call) and ast.unparse(node.func) == "checked"]
+        printed = "".join(out.get("text", "") for out in cell.outputs)
+        if not found and (calls or "checked:" in printed):
+            yield f"{cell.id}: gives a verdict and is not tagged check:<label>"
+        if not found:
+            continue
+        if len(found) > 1 or "hide-input" not in tags(cell) or found[0] not in labelled:
+            yield f"{cell.id}: a check has the tag hide-input and one tag check:<label>, labelled here: {found}"
+        if not (isinstance(last := code.body[-1], ast.Expr) and calls == [last.value]):
+            yield f"{cell.id}: a check calls checked(…) once, in its last line"
+        if not re.fullmatch(r"checked: .+\n", printed) or len(cell.outputs) != 1:
+            yield f"{cell.id}: a check prints the verdict of checked(…) and nothing else"
+
+
+def labels(notebook: NotebookNode) -> set[str]:
+    """Labels of blocks and sections in the text, and names of the figures and tables of cells."""
+    made = {e.get("name") for c in code_cells(notebook) for kind in ("figure", "table") for e in captions(c, kind)}
+    return made | {label for pair in LABEL.findall(prose(notebook)) for label in pair}
+
+
+def size(notebook: NotebookNode) -> Iterator[str]:
     """A chapter has one subject: folded proofs and code are not counted; solutions, with their labs, are.
 
     Supplements and pages of instructions have as many tables as they need.
     """
-    counted = [(words_in_view, MOST_WORDS, "words"), (lines_in_view, MOST_CODE, "lines of code")]
-    if notebook.cells[0].source.startswith(CHAPTER):
-        counted.append((tables_in_view, MOST_TABLES, "tables"))
-    limits = [(count(notebook), most, what) for count, most, what in counted]
-    return [f"{number} {what} in view; at most {most:g}" for number, most, what in limits if number > most]
+    if (words := words_in_view(notebook)) > MOST_WORDS:
+        yield f"{words} words in view; at most {MOST_WORDS}"
+    if (count := tables_in_view(notebook)) > MOST_TABLES and notebook.cells[0].source.startswith("(ch-"):
+        yield f"{count} tables in view; at most {MOST_TABLES}"
+    yield from (f"the solution of {label} is not folded" for label in OPEN_SOLUTION.findall(prose(notebook)))
+
+
+def text_in_view(notebook: NotebookNode) -> list[str]:
+    """Lines of the text without dropdowns; solutions are in view before a script folds them, and on paper."""
+    lines, closing = [], None
+    for line in prose(notebook).splitlines():
+        fence = re.match(r"[ \t]*(:{3,}|`{3,})(\{dropdown\})?", line)
+        if closing is not None:
+            closing = None if line.strip() == closing else closing
+        elif fence and fence[2]:
+            closing = fence[1]
+        else:
+            lines.append(line)
+    return lines
+
+
+def captions_in_view(notebook: NotebookNode, kind: str) -> list[dict]:
+    """Those of the cells whose output is not folded."""
+    cells = (cell for cell in code_cells(notebook) if not UNSEEN & set(tags(cell)))
+    return [entry for cell in cells for entry in captions(cell, kind)]
 
 
 def words_in_view(notebook: NotebookNode) -> int:
-    """Words of text and captions without dropdowns, directives, labels and options; a formula is as long as it is."""
+    """Words of text and captions without directives, labels and options; a formula is as long as it is."""
     aside = re.compile(r"[ \t]*(?::{3,}|`{3,}|:[\w-]+:)|\([\w:-]+\)=$")
-    text = [line for line in lines_outside_folds(notebook) if not aside.match(line)]
-    captions = [entry.get("caption", "") for kind in ("figure", "table") for entry in entries_in_view(notebook, kind)]
-    return sum(len(line.split()) for line in text + captions)
-
-
-def entries_in_view(notebook: NotebookNode, kind: str) -> list[dict]:
-    """What the metadata of cells whose output is not folded say of their figures or tables."""
-    cells = (cell for cell in code_cells(notebook) if not UNSEEN & set(tags(cell)))
-    return [entry for cell in cells for entry in as_list(cell.metadata.get("mystnb", {}).get(kind, []))]
-
-
-def lines_outside_folds(notebook: NotebookNode) -> Iterator[str]:
-    """Lines of the text cells without dropdowns; solutions are in view before a script folds them, and on paper."""
-    closing = None
-    for line in prose(notebook).splitlines():
-        fence = re.match(r"[ \t]*(:{3,}|`{3,})(\{[\w:-]+\})?", line)
-        if closing is not None:
-            closing = None if fence and line.strip() == closing else closing
-        elif fence and fence[2] == "{dropdown}":
-            closing = fence[1]
-        else:
-            yield line
+    text = [line for line in text_in_view(notebook) if not aside.match(line)]
+    told = [entry.get("caption", "") for kind in ("figure", "table") for entry in captions_in_view(notebook, kind)]
+    return sum(len(line.split()) for line in text + told)
 
 
 def lines_in_view(notebook: NotebookNode) -> int:
@@ -366,141 +237,82 @@ def lines_in_view(notebook: NotebookNode) -> int:
 
 
 def tables_in_view(notebook: NotebookNode) -> int:
-    """Tables of cells whose output is shown, and tables of the text outside of folds."""
-    text = "\n".join(lines_outside_folds(notebook))
-    written = len(re.findall(r"^[ \t]*\|[ :|-]+\|[ \t]*$", text, re.MULTILINE)) + text.count("{list-table}")
-    return len(entries_in_view(notebook, "table")) + written
+    """Tables of cells whose output is shown, and tables of the text."""
+    return len(captions_in_view(notebook, "table")) + len(TEXT_TABLE.findall("\n".join(text_in_view(notebook))))
 
 
 def results_in_view(notebook: NotebookNode) -> int:
     """Theorems and their kind outside of folds."""
-    text = "\n".join(lines_outside_folds(notebook))
-    return sum(block["kind"] in STATEMENTS for block in BLOCK.finditer(text + "\n"))
+    return sum(kind in STATEMENTS for kind in BLOCK.findall("\n".join(text_in_view(notebook))))
 
 
-def symbols(text: str, also_known: frozenset[str] = frozenset()) -> list[str]:
+def symbols(text: str, code: str = "") -> Iterator[str]:
     """Every public symbol named in prose exists.
 
-    The convention: inline code that begins with ``rcpkg.`` or ``rcbook.`` is a dotted path that must resolve.
-    Inline code that is a capitalised name, alone or with a call or an attribute (``QDA``,
-    ``QDA(prior_strength=1)``, ``QDA.fit``), must be defined in a module of ours or a name of scikit-learn, pandas,
-    Python or the chapter's own code; attributes and keywords of ours must exist too. Other inline code
-    (parameters, expressions, files, environment variables) is not looked at.
+    Inline code that begins with ``rcpkg.`` or ``rcbook.`` is a dotted path. Inline code that is a capitalised name,
+    alone or with a call or an attribute (``QDA``, ``QDA(prior_strength=1)``, ``QDA.fit``), is public in a module of
+    ours, in scikit-learn, pandas or Python, or a word of the code beside the text; attributes and keywords exist, too.
+    Other inline code (parameters, expressions, files, environment variables) is not looked at.
     """
-    problems = []
     for span in SPAN.findall(without_literals(text)):
         match = NAME.match(span)
         if match is None or FILE.fullmatch(span):
             continue
-        path, rest = match[0], span[match.end() :]
-        head = path.split(".")[0]
+        (head, *attributes), rest = match[0].split("."), span[match.end() :]
         if head in OURS:
-            found, value = resolve(path)
-        elif re.fullmatch(r"[A-Z]\w*[a-z]\w*|[A-Z]{2,}\w*", head) and (rest == "" or rest.startswith("(")):
-            if head in also_known:
-                continue
-            if head not in own_modules():
-                if foreign(head) is None:
-                    problems.append(f"`{span}`: no {head} in rcpkg, scikit-learn, pandas or this chapter")
-                continue
-            found, value = resolve(f"{own_modules()[head]}.{path}")
+            value: object = importlib.import_module(head)
+        elif CLASS.fullmatch(head) and rest[:1] in ("", "(") and not re.search(rf"\b{head}\b", code):
+            value = known().get(head, MISSING)
         else:
             continue
-        if not found:
-            problems.append(f"`{span}` does not exist")
-        elif rest.startswith("("):
-            problems += [f"`{span}`: {problem}" for problem in call_problems(value, rest)]
-    return problems
+        for name in attributes:
+            value = attribute(value, name)
+        if value is MISSING:
+            yield f"`{span}` is in none of rcpkg, rcbook, scikit-learn, pandas and this chapter"
+        elif rest.startswith("(") and callable(value):
+            yield from (f"`{span}`: no parameter {keyword}" for keyword in unknown_keywords(value, rest))
 
 
-def resolve(path: str) -> tuple[bool, object]:
-    """Whether a dotted path that starts with a module leads somewhere (attributes set in methods count), and where."""
-    parts = path.split(".")
-    value: object = importlib.import_module(parts[0])
-    for position, part in enumerate(parts[1:], start=1):
-        if hasattr(value, part):
-            value = getattr(value, part)
-        elif inspect.ismodule(value):
-            try:
-                value = importlib.import_module(".".join(parts[: position + 1]))
-            except ImportError:
-                return False, None
-        elif inspect.isclass(value) and any(f"self.{part} =" in source(base) for base in value.__mro__):
-            value = None
-        else:
-            return False, None
-    return True, value
+def attribute(value: object, name: str) -> object:
+    """That of an object, module or class; of a class `None` for what its methods set."""
+    if hasattr(value, name):
+        return getattr(value, name)
+    if inspect.ismodule(value):
+        with suppress(ImportError):
+            return importlib.import_module(f"{value.__name__}.{name}")
+    for base in value.__mro__ if inspect.isclass(value) else ():
+        with suppress(OSError, TypeError):
+            if f"self.{name} =" in inspect.getsource(base):
+                return None
+    return MISSING
 
 
-def source(value: type) -> str:
-    try:
-        return inspect.getsource(value)
-    except (OSError, TypeError):
-        return ""
-
-
-def call_problems(function: object, call: str) -> Iterator[str]:
+def unknown_keywords(function: Callable, call: str) -> Iterator[str]:
     """Keywords of a call, as written in prose, that the function does not have."""
-    try:
+    with suppress(SyntaxError, ValueError):
         node = ast.parse("f" + call, mode="eval").body
-        parameters = inspect.signature(function).parameters if callable(function) else {}
-    except (SyntaxError, ValueError):
-        return
-    if isinstance(node, ast.Call) and not any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
-        for keyword in node.keywords:
-            if keyword.arg and keyword.arg not in parameters:
-                yield f"no parameter {keyword.arg}"
+        parameters = inspect.signature(function).parameters
+        if isinstance(node, ast.Call) and not any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
+            yield from (word.arg for word in node.keywords if word.arg and word.arg not in parameters)
 
 
 @cache
-def own_modules() -> dict[str, str]:
-    """The module of each class and function that we define, private modules and names left out."""
-    packages = [importlib.import_module(name) for name in OURS]
-    names = [
-        m.name for p in packages for m in pkgutil.walk_packages(p.__path__, f"{p.__name__}.") if "._" not in m.name
-    ]
-    modules = [importlib.import_module(name) for name in names]
-    return {
-        name: module.__name__
-        for module in modules
-        for name, value in vars(module).items()
-        if not name.startswith("_") and str(getattr(value, "__module__", "")).startswith(OURS)
-    }
+def known() -> dict[str, object]:
+    """What Python, pandas and scikit-learn make public, and each class and function that we define in public."""
+    names = {**vars(builtins), **vars(pd), **dict([*all_estimators(), *all_displays(), *all_functions()])}
+    for package in map(importlib.import_module, OURS):
+        for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            if "._" not in found.name:
+                public = vars(importlib.import_module(found.name)).items()
+                ours = {n: v for n, v in public if str(getattr(v, "__module__", "")).startswith(OURS)}
+                names |= {name: value for name, value in ours.items() if not name.startswith("_")}
+    return names
 
 
-def foreign(name: str) -> object | None:
-    """The object of that name in Python, pandas or scikit-learn."""
-    if hasattr(builtins, name):
-        return getattr(builtins, name)
-    pandas = importlib.import_module("pandas")
-    return getattr(pandas, name, None) or sklearn_names().get(name)
+def named_symbols(notebook: NotebookNode) -> Iterator[str]:
+    return symbols(prose(notebook), "\n".join(cell.source for cell in code_cells(notebook)))
 
 
-@cache
-def sklearn_names() -> dict[str, object]:
-    from sklearn.utils.discovery import all_displays, all_estimators, all_functions
-
-    return dict([*all_estimators(), *all_displays(), *all_functions()])
-
-
-def own_names(notebook: NotebookNode) -> frozenset[str]:
-    """Names that the chapter's code defines or imports."""
-    names: set[str] = set()
-    for cell in code_cells(notebook):
-        for node in ast.walk(ast.parse(plain_python(cell.source))):
-            if isinstance(node, ast.ClassDef | ast.FunctionDef):
-                names.add(node.name)
-            elif isinstance(node, ast.alias):
-                names.add((node.asname or node.name).split(".")[0])
-            elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-                names.add(node.id)
-    return frozenset(names)
-
-
-def named_symbols(notebook: NotebookNode) -> list[str]:
-    return symbols(prose(notebook), own_names(notebook))
-
-
-RULES: dict[str, Callable[[NotebookNode], list[str]]] = {
-    rule.__name__: rule for rule in (execution, figures, tables, statements, verdicts, shape, size, named_symbols)
+RULES: dict[str, Callable[[NotebookNode], Iterator[str]]] = {
+    rule.__name__: rule for rule in (comparison, figures, tables, verdicts, size, named_symbols)
 }

@@ -4,7 +4,6 @@ The runtime is that of `book/live.lock.json`: its files come from the folder tha
 official release, and each must have the sha256 of the lock.
 """
 
-import hashlib
 import importlib.util
 import json
 import os
@@ -30,13 +29,10 @@ def runtime(target: Path) -> int:
     target.mkdir(parents=True, exist_ok=True)
     folder = os.environ.get("RCPKG_PYODIDE")
     for name, sha256 in LOCK["files"].items():
-        if folder:
-            source = Path(folder) / name
-            if not source.is_file():
-                raise SystemExit(f"RCPKG_PYODIDE names {folder}, where {name} is missing")
-        else:
-            source = Path(pooch.retrieve(LOCK["release"] + name, f"sha256:{sha256}", fname=name, progressbar=False))
-        if hashlib.sha256(source.read_bytes()).hexdigest() != sha256:
+        if folder and not Path(folder, name).is_file():
+            raise SystemExit(f"RCPKG_PYODIDE names {folder}, where {name} is missing")
+        source = Path(folder, name) if folder else pooch.retrieve(LOCK["release"] + name, f"sha256:{sha256}", name)
+        if pooch.file_hash(source) != sha256:
             raise SystemExit(f"{source} is not the file of the lock: its sha256 differs")
         shutil.copyfile(source, target / name)
     lock = json.loads((target / "pyodide-lock.json").read_text(encoding="utf-8"))
@@ -46,51 +42,43 @@ def runtime(target: Path) -> int:
     return sum((target / name).stat().st_size for name in LOCK["files"])
 
 
-def archive(target: Path) -> None:
-    """The library, the book's machinery and its stored numbers in one file, the same bytes each time."""
-    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as book:
-        for path in sorted(path for pattern in BOOK for path in ROOT.glob(pattern) if path.is_file()):
-            add(book, path.relative_to(ROOT), path)
-        for package in ADDED:
-            above = Path(importlib.util.find_spec(package).origin).parents[1]
-            for path in sorted((above / package).rglob("*.py")):
-                add(book, path.relative_to(above), path)
-        book.writestr(zipfile.ZipInfo("chapters/", (1980, 1, 1, 0, 0, 0)), "")
-
-
-def add(book: zipfile.ZipFile, name: Path, path: Path) -> None:
-    """A file, compressed, and with the same date each time."""
-    entry = zipfile.ZipInfo(name.as_posix(), (1980, 1, 1, 0, 0, 0))
-    entry.compress_type = zipfile.ZIP_DEFLATED
-    book.writestr(entry, path.read_bytes())
+def archive(target: Path) -> int:
+    """The library, the book's machinery and its stored numbers in one file, the same bytes each time; how many."""
+    found = [(ROOT, path) for pattern in BOOK for path in ROOT.glob(pattern)]
+    for package in ADDED:
+        above = Path(importlib.util.find_spec(package).origin).parents[1]
+        found += [(above, path) for path in (above / package).rglob("*.py")]
+    with zipfile.ZipFile(target, "w") as book:
+        for above, path in sorted(found):
+            entry = zipfile.ZipInfo(path.relative_to(above).as_posix())  # of 1980
+            book.writestr(entry, path.read_bytes(), zipfile.ZIP_DEFLATED)
+        book.writestr(zipfile.ZipInfo("chapters/"), "")
+    return target.stat().st_size
 
 
 def cells(page: str) -> tuple[str, list[dict]]:
     """Where a page shows its cells, as a CSS selector, and all of its cells in order."""
-    if (path := ROOT / f"{page}.ipynb").is_file():
-        code = [cell for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
-        tags = [set(cell.metadata.get("tags", ())) for cell in code]
-        return "div.cell", [
-            {"source": cell.source, "hidden": "remove-cell" in of_cell, "live": "not-live" not in of_cell}
-            for cell, of_cell in zip(code, tags)
-        ]
-    blocks = FENCED.findall((ROOT / f"{page}.md").read_text(encoding="utf-8"))
-    return "div.highlight-python", [{"source": block, "hidden": False, "live": True} for block in blocks]
+    if not (path := ROOT / f"{page}.ipynb").is_file():
+        blocks = FENCED.findall((ROOT / f"{page}.md").read_text(encoding="utf-8"))
+        return "div.highlight-python", [{"source": block, "hidden": False, "live": True} for block in blocks]
+    listed = []
+    for cell in nbformat.read(path, as_version=4).cells:
+        if cell.cell_type == "code":
+            tags = cell.metadata.get("tags", ())
+            listed.append({"source": cell.source, "hidden": "remove-cell" in tags, "live": "not-live" not in tags})
+    return "div.cell", listed
 
 
 def main(html: Path = ROOT / "_build" / "html") -> None:
     if not (html / "index.html").is_file():
         raise SystemExit(f"there are no pages in {html}: make book first")
     folder = html / "_static" / "live"
-    size = runtime(folder)
-    archive(folder / "book.zip")
-    size += (folder / "book.zip").stat().st_size
+    size = runtime(folder) + archive(folder / "book.zip")
     for page in LOCK["pages"]:
         selector, code = cells(page)
         listed = {"packages": LOCK["packages"], "bytes": size, "selector": selector, "cells": code}
         path = html / f"{page}.html"
-        static = "../" * page.count("/") + "_static/"
-        content = json.dumps(listed).replace("</", "<\\/")
+        content, static = json.dumps(listed).replace("</", "<\\/"), "../" * page.count("/") + "_static/"
         tag = f'\n<script>window.liveCells = {content};</script>\n<script defer src="{static}live.js"></script>'
         text = SCRIPT.sub("", path.read_text(encoding="utf-8"))
         path.write_text(text.replace("</body>", f"{tag}\n</body>"), encoding="utf-8")

@@ -6,45 +6,36 @@ with exercises gives two notebooks, one with solutions. Numbers and the words of
 
 import re
 from collections.abc import Iterator
-from html import unescape
 from pathlib import Path
 
 import nbformat
+from bs4 import BeautifulSoup, Tag
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from rcbook.words import in_words
 
-FIGURE = re.compile(
-    r'<figure [^>]*>\s*(?:<a [^>]*>)?<img alt="([^"]*)"[^>]* src="([^"]+)"[^>]*/?>(?:(?!</figure>).)*?'
-    r'<span class="caption-number">Fig\. ([\d.]+) ?</span><span class="caption-text">(.*?)</span><a class="headerlink',
-    re.DOTALL,
-)
-LINK = re.compile(r'<a class="reference internal" href="[^"#]*#(?:equation-)?([^"]+)"[^>]*>(.*?)</a>', re.DOTALL)
-EXERCISE = re.compile(r'id="([^"]+)">\s*<p class="admonition-title"><span class="caption-number">(Exercise [\d.]+)')
 OPEN = re.compile(r"(:{3,}|`{3,})\{(exercise|solution)(-start)?\} *(.*)")
 ROLE = re.compile(r"\{[\w:]+\}`(?:([^`<]*?) *<([^`>]+)>|([^`]+))`")
 
 
-def plain(html: str) -> str:
-    return " ".join(unescape(re.sub(r"<[^>]+>", "", html)).split())
+def said(tag: Tag) -> str:
+    return " ".join(tag.get_text().split())
 
 
-def figures(html: Path) -> Iterator[tuple[str, Path, str, str]]:
-    """Number such as 05.1, file, caption and alternative text of each numbered figure of the pages."""
-    for page in sorted([*html.glob("chapters/*.html"), *html.glob("book/*.html")]):
-        for alt, source, number, caption in FIGURE.findall(page.read_text(encoding="utf-8")):
-            yield (
-                number if "." not in number else number.zfill(len(number.split(".")[1]) + 3),
-                page.parent / source,
-                plain(caption),
-                unescape(alt),
-            )
+def figures(page: Path, html: BeautifulSoup) -> Iterator[tuple[str, Path, str, str]]:
+    """Number such as 05.1, file, caption and alternative text of each numbered figure of a page."""
+    for figure in html.select("figure:has(img):has(.caption-number)"):
+        number, image = said(figure.select_one(".caption-number")).removeprefix("Fig. "), figure.img
+        chapter, dot, place = number.partition(".")
+        name = f"{chapter:0>2}.{place}" if dot else number
+        yield name, page.parent / image["src"], said(figure.select_one(".caption-text")), image["alt"]
 
 
-def words(html: Path) -> dict[str, str]:
-    """Label -> the words of the pages' references to it, or the number of the exercise."""
-    texts = [page.read_text(encoding="utf-8") for page in sorted(html.rglob("*.html"))]
-    found = {label: plain(text) for html_text in texts for label, text in LINK.findall(html_text)}
-    return found | {label: number for html_text in texts for label, number in EXERCISE.findall(html_text)}
+def words(html: BeautifulSoup) -> dict[str, str]:
+    """Label -> the words of a page's references to it, or the number of the exercise."""
+    links = html.select('a.reference.internal[href*="#"]')
+    found = {link["href"].partition("#")[2].removeprefix("equation-"): said(link) for link in links}
+    exercises = html.select(".exercise[id]:has(.caption-number)")
+    return found | {box["id"]: said(box.select_one(".caption-number")) for box in exercises}
 
 
 def resolved(text: str, known: dict[str, str]) -> str:
@@ -54,17 +45,17 @@ def resolved(text: str, known: dict[str, str]) -> str:
     'By (5.1) and chapter 5'
     """
 
-    def said(role: re.Match[str]) -> str:
-        shown, label = role[1], role[2] or role[3]
+    def in_place(role: re.Match[str]) -> str:
+        label = role[2] or role[3]
         name = known.get(label, in_words(label))
-        return (shown or name).replace("%s", name.split(" ")[-1])
+        return (role[1] or name).replace("%s", name.split(" ")[-1])
 
-    return ROLE.sub(said, text)
+    return ROLE.sub(in_place, text)
 
 
 def exercises(notebook: nbformat.NotebookNode, known: dict[str, str]) -> Iterator[tuple[str, nbformat.NotebookNode]]:
     """Cells, each with its kind: exercise or solution."""
-    kind, close, lines = "", "", []
+    kind, close, name, lines = "", "", "", []
     for cell in notebook.cells:
         if cell.cell_type == "code":
             if kind:
@@ -78,37 +69,38 @@ def exercises(notebook: nbformat.NotebookNode, known: dict[str, str]) -> Iterato
             elif kind and line.startswith(":label: "):
                 name = f"{known.get(line.split()[1], line.split()[1])}: {name}"
             elif kind and line.strip() == close:
-                yield kind, new_markdown_cell(text(name, lines, known))
+                yield kind, text(name, lines, known)
                 kind = name = ""
             elif kind and not line.startswith(":class:") and (lines or line != "```"):
                 lines.append(line)
         if kind and "".join(lines).strip():
-            yield kind, new_markdown_cell(text(name, lines, known))
+            yield kind, text(name, lines, known)
             name, lines = "", []
 
 
-def text(name: str, lines: list[str], known: dict[str, str]) -> str:
-    return "\n".join([f"## {name}\n"] * bool(name) + [resolved("\n".join(lines), known).strip()])
+def text(name: str, lines: list[str], known: dict[str, str]) -> nbformat.NotebookNode:
+    return new_markdown_cell("\n".join([f"## {name}\n"] * bool(name) + [resolved("\n".join(lines), known).strip()]))
 
 
 def write(html: Path, notebooks: list[Path], target: Path) -> None:
     """Write the kit into the folder."""
-    known, captions = words(html), ["# Figures of the book\n"]
+    pages = {path: BeautifulSoup(path.read_bytes(), "html.parser") for path in sorted(html.rglob("*.html"))}
+    known = {label: name for page in pages.values() for label, name in words(page).items()}
     for folder in ("figures", "exercises", "exercises_with_solutions"):
         (target / folder).mkdir(parents=True, exist_ok=True)
-    for number, file, caption, alt in sorted(figures(html), key=lambda figure: [*map(int, figure[0].split("."))]):
+    found, captions = [figure for page in pages.items() for figure in figures(*page)], ["# Figures of the book\n"]
+    for number, file, caption, alt in sorted(found, key=lambda figure: [*map(int, figure[0].split("."))]):
         (target / "figures" / f"{number}{file.suffix}").write_bytes(file.read_bytes())
         captions.append(f"- **{number}** {caption} *Alternative text:* {alt}")
     (target / "figures" / "captions.md").write_text("\n".join(captions) + "\n", encoding="utf-8")
     for path in notebooks:
-        found = list(exercises(nbformat.read(path, as_version=4), known))
-        if not found:
-            continue
+        cells = list(exercises(nbformat.read(path, as_version=4), known))
         setup = [
             new_markdown_cell("Labs use names of the chapter, which the next cell runs."),
             new_code_cell(f"%run ../../{path.parent.name}/{path.name}"),
         ]
         for folder, kinds in (("exercises", {"exercise"}), ("exercises_with_solutions", {"exercise", "solution"})):
-            cells = [*setup, *(cell for kind, cell in found if kind in kinds and cell.source.strip())]
-            copies = [nbformat.from_dict({**cell, "id": f"cell-{place}"}) for place, cell in enumerate(cells)]
-            nbformat.write(new_notebook(cells=copies), target / folder / path.name)
+            kept = [*setup, *(cell for kind, cell in cells if kind in kinds and cell.source.strip())]
+            copies = [nbformat.from_dict({**cell, "id": f"cell-{place}"}) for place, cell in enumerate(kept)]
+            if cells:
+                nbformat.write(new_notebook(cells=copies), target / folder / path.name)

@@ -8,10 +8,12 @@ import notebooks
 import pytest
 from conftest import CHAPTERS, ROOT, pages
 
+MAX_BYTES = 1_000_000
+
 
 @pytest.mark.parametrize("rule", checks.RULES)
 def test_chapter_keeps_the_rule(rule, notebook):
-    assert checks.RULES[rule](notebook) == []
+    assert list(checks.RULES[rule](notebook)) == []
 
 
 LONG_CELLS = [line.split(",") for line in (ROOT / "tests/book/long_cells.csv").read_text("utf-8").splitlines()]
@@ -28,14 +30,14 @@ parametrized = pytest.mark.parametrize("instructions", INSTRUCTIONS, ids=lambda 
 
 
 @parametrized
-@pytest.mark.parametrize("rule", sorted(set(checks.RULES) - {"shape"}))
+@pytest.mark.parametrize("rule", checks.RULES)
 def test_instructions_keep_the_rule(rule, instructions):
-    assert checks.RULES[rule](nbformat.read(instructions, as_version=4)) == []
+    assert list(checks.RULES[rule](nbformat.read(instructions, as_version=4))) == []
 
 
 @parametrized
 def test_instructions_are_normalised_and_in_the_table_of_contents(instructions):
-    assert notebooks.is_normalised(instructions) and instructions.stat().st_size < checks.MAX_BYTES
+    assert notebooks.is_normalised(instructions) and instructions.stat().st_size < MAX_BYTES
     assert f"book/{instructions.stem}" in pages()
 
 
@@ -45,7 +47,7 @@ def test_front_page_has_its_doors(label):
 
 
 def test_chapter_is_small(chapter):
-    assert chapter.stat().st_size < checks.MAX_BYTES
+    assert chapter.stat().st_size < MAX_BYTES
 
 
 def test_chapter_is_normalised(chapter):
@@ -76,8 +78,8 @@ def test_table_of_contents_lists_every_chapter_in_order():
 def test_pages_name_existing_symbols(page):
     source = ROOT / f"{page}.md"
     if source.exists():
-        assert checks.symbols(source.read_text(encoding="utf-8")) == []
+        assert list(checks.symbols(source.read_text(encoding="utf-8"))) == []
 
 
 def test_readme_names_existing_symbols():
-    assert checks.symbols((ROOT / "README.md").read_text(encoding="utf-8")) == []
+    assert list(checks.symbols((ROOT / "README.md").read_text(encoding="utf-8"))) == []

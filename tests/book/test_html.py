@@ -101,7 +101,7 @@ def test_chapter_has_its_figures_and_mathematics(html, chapter):
     notebook = nbformat.read(chapter, as_version=4)
     page = f"chapters/{chapter.stem}"
     soup = soup_of(html, page)
-    names = [name for cell in checks.code_cells(notebook) if (name := checks.figure_name(cell))]
+    names = [made["name"] for cell in checks.code_cells(notebook) for made in checks.captions(cell, "figure")]
     for name in names:
         figure = soup.find(id=name)
         assert figure is not None, name

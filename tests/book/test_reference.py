@@ -13,8 +13,7 @@ import nbformat
 import numpy as np
 import pytest
 import registers
-import results_graph
-import results_index
+import results as results_pages
 import yaml
 from bs4 import BeautifulSoup
 from conftest import ROOT
@@ -32,19 +31,19 @@ def soup(path):
 
 def test_each_result_says_what_it_states_under_a_label_of_its_own():
     """An origin may be open; then the page says that nobody has reviewed it yet."""
-    results, labels = results_index.results(), [result.label for result in results_index.results()]
+    results, labels = results_pages.results(), [result.label for result in results_pages.results()]
     told = [f"{r.label} in {r.page}.ipynb" for r in results if len(r.statement.split()) < 3]
-    assert told == [], results_index.REMEDY
+    assert told == [], results_pages.REMEDY
     assert [label for label in set(labels) if labels.count(label) > 1] == [], "two results have this label"
 
 
 def test_names_that_hold_a_result_exist():
-    names = [(result.label, name) for result in results_index.results() for name in result.names.split()]
-    assert names and [found for found in names if not checks.resolve(found[1])[0]] == []
+    names = [(result.label, name) for result in results_pages.results() for name in result.names.split()]
+    assert names and [found for found in names if list(checks.symbols(f"`{found[1]}`"))] == []
 
 
 def test_tests_that_hold_a_result_exist():
-    tests = [(r.label, *test.split("::")) for r in results_index.results() for test in r.tests.split()]
+    tests = [(r.label, *test.split("::")) for r in results_pages.results() for test in r.tests.split()]
     assert tests and [found for found in tests if found[2] not in _functions(found[1])] == []
 
 
@@ -56,14 +55,14 @@ def _functions(file):
 
 
 def test_results_with_a_proof_have_a_verdict():
-    proved = [r for r in results_index.results() if r.kind in ("theorem", "proposition", "lemma", "corollary")]
+    proved = [r for r in results_pages.results() if r.kind in ("theorem", "proposition", "lemma", "corollary")]
     assert len(proved) > 70 and [result.label for result in proved if not result.verdict] == []
 
 
 def test_every_result_has_a_proof_and_none_rests_on_itself():
     """The arrows start and end at results, and following them never leads back."""
-    cited, labels = results_graph.citations(), {result.label for result in results_index.results()}
-    needed = {r.label for r in results_index.results() if r.kind in ("theorem", "proposition", "lemma", "corollary")}
+    cited, labels = results_pages.citations(), {result.label for result in results_pages.results()}
+    needed = {r.label for r in results_pages.results() if r.kind in ("theorem", "proposition", "lemma", "corollary")}
     assert set(cited) == needed
     assert {label for rests in cited.values() for label in rests} <= labels
     list(graphlib.TopologicalSorter(cited).static_order())  # names a circle, if there is one
@@ -71,7 +70,7 @@ def test_every_result_has_a_proof_and_none_rests_on_itself():
 
 def test_a_proof_rests_on_what_it_cites():
     """A result by its label, or by one of its equations; what only the text below the proof names is none."""
-    cited = results_graph.citations()
+    cited = results_pages.citations()
     assert "thm-tm-gradient" in cited["thm-tm-mirror"] and "thm-tm-mirror" in cited["prop-tm-map"]
     assert "thm-tm-gradient" in cited["thm-tm-smooth"]  # it cites the equation of the gradient
     assert "prop-tm-map" not in cited["thm-tm-mirror"]
@@ -80,7 +79,7 @@ def test_a_proof_rests_on_what_it_cites():
 def test_graph_shows_each_result_with_its_number_and_each_citation(html):
     page = soup(html / "book" / "what_rests_on_what.html")
     boxes = {box["data-result"]: box for box in page.select(".results-graph a")}
-    assert list(boxes) == [result.label for result in results_index.results()]
+    assert list(boxes) == [result.label for result in results_pages.results()]
     rows = page.select("table.results-rests tbody tr")
     for row, (label, box) in zip(rows, boxes.items(), strict=True):
         kind, number = row.select_one("td a").get_text().split()
@@ -88,7 +87,7 @@ def test_graph_shows_each_result_with_its_number_and_each_citation(html):
         assert (html / "book" / box["href"].partition("#")[0]).is_file()
         ends = [arrow["data-ends"].split()[0] for arrow in page.select(f'.arrow[data-ends$=" {label}"]')]
         assert len(row.select("td")[1].select("a")) == len(ends)
-        assert sorted(ends) == sorted(results_graph.citations().get(label, ()))
+        assert sorted(ends) == sorted(results_pages.citations().get(label, ()))
 
 
 @pytest.fixture(scope="module")
@@ -102,12 +101,12 @@ def index(browser, html):
 
 def shown(page):
     rows = page.locator("table.results-index tbody tr:visible").count()
-    assert page.locator(".results-status").inner_text() == f"{rows} of {len(results_index.results())} results"
+    assert page.locator(".results-status").inner_text() == f"{rows} of {len(results_pages.results())} results"
     return rows
 
 
 def test_index_has_every_result_and_is_filtered(index):
-    results = results_index.results()
+    results = results_pages.results()
     assert shown(index) == len(results)
     index.select_option("select[name=kind]", "theorem")
     assert shown(index) == sum(result.kind == "theorem" for result in results)
@@ -126,7 +125,7 @@ def test_index_has_every_result_and_is_filtered(index):
 def test_index_is_whole_without_javascript(html):
     page = soup(html / "book" / "theorems.html")
     rows = page.select("table.results-index tbody tr")
-    assert len(rows) == len(results_index.results())
+    assert len(rows) == len(results_pages.results())
     assert all(re.fullmatch(r"\w+ \d+\.\d+", row.select_one("td a").get_text()) for row in rows)
     assert "label" not in page.select_one("table.results-index thead").get_text()
 

@@ -1,31 +1,167 @@
-"""The directive ``results-graph``: which result rests on which, read from the references in the proofs.
+"""The directives ``results-index``, every labelled result of the book, made from its block and its check, and
+``results-graph``: which result rests on which, read from the references in the proofs.
 
-A proof belongs to the labelled block before it. It rests on the results that it cites, and on those whose equations it
-cites. The picture has a column for each chapter; on paper the table of citations stands for it.
+A comment below the label says what the result states in a line, where it comes from, and which names of rcpkg and
+which tests hold it; the verdict is what the check has stored. ``_static/results.js`` adds the filters. A proof belongs
+to the labelled block before it. It rests on the results that it cites, and on those whose equations it cites. The
+picture has a column for each chapter; on paper the table of citations stands for it.
 """
 
 import csv
 import re
 from collections import Counter
-from collections.abc import Iterator
 from functools import cache
 from html import escape
+from pathlib import Path
+from typing import NamedTuple
 
 import nbformat
 import yaml
 from docutils import nodes
 from rcbook.figures import STYLE
-from results_index import LABEL, ROOT, Result, results
+from rcbook.words import in_words
 from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.builders import Builder
+from sphinx.errors import ExtensionError
 from sphinx.util.docutils import SphinxDirective
 from sphinx.writers.html5 import HTML5Translator
 from table_nodes import link, table
 
+ROOT = Path(__file__).resolve().parents[2]
+KINDS = "theorem|proposition|lemma|corollary|definition|algorithm"
 BLOCK = re.compile(
-    r"^[ \t]*(?P<fence>:{3,}|`{3,})\{prf:(?P<kind>\w+)\}(?P<body>.*?)^[ \t]*(?P=fence)[ \t]*$", re.MULTILINE | re.DOTALL
+    rf"^[ \t]*(?P<fence>:{{3,}}|`{{3,}})\{{prf:(?P<kind>{KINDS}|proof)\}}[ \t]*(?P<title>[^\n]*)\n"
+    r"(?P<body>.*?)^[ \t]*(?P=fence)[ \t]*$",
+    re.MULTILINE | re.DOTALL,
 )
+LABEL = re.compile(r":label:[ \t]*(\S+)")
+COMMENT = re.compile(r"<!--(.*?)-->", re.DOTALL)
+NOTE = re.compile(r"^[ \t]*(statement|origin|names|tests): (.+)$", re.MULTILINE)
+REMEDY = """write below its label
+<!--
+statement: what it states, in a line
+origin: the source and its equation, or nothing: then the page says that nobody has reviewed it yet
+names: of rcpkg, that hold it (may be left out)
+tests: that hold it, such as test_rows.py::test_one_block_is_the_array (may be left out)
+-->"""
+UNREVIEWED = "not reviewed yet"
+PRINTED = 3  # tests of a result that are named on paper
+FILTER = """
+<form class="results-filter" hidden>
+  <label>Kind <select name="kind"></select></label>
+  <label>Chapter <select name="chapter"></select></label>
+  <label>From <select name="origin"></select></label>
+  <label>Words <input name="words" type="text" autocomplete="off" placeholder="posterior rank-one"></label>
+</form>
+<p class="results-status" role="status"></p>
+<script defer src="{root}_static/results.js"></script>
+"""
+
+
+class Result(NamedTuple):
+    """A labelled block of ``page`` (chapters/05_mirror_ascent), what its comment says, and the verdict of its check."""
+
+    page: str
+    kind: str
+    label: str
+    title: str
+    verdict: str
+    statement: str = ""
+    origin: str = ""
+    names: str = ""
+    tests: str = ""
+
+
+@cache
+def blocks() -> list[tuple[Result, str, str]]:
+    """Each labelled block in reading order, that of the table of contents, with its text and that of its proof."""
+    pages = re.findall(r"file: (\S+)", (ROOT / "_toc.yml").read_text(encoding="utf-8"))
+    return [block for page in pages if (ROOT / f"{page}.ipynb").exists() for block in _of_page(page)]
+
+
+def results() -> list[Result]:
+    """All labelled results, in reading order."""
+    return [result for result, _, _ in blocks()]
+
+
+def _of_page(page: str) -> list[tuple[Result, str, str]]:
+    cells = nbformat.read(ROOT / f"{page}.ipynb", as_version=4).cells
+    tagged = ((tag, cell) for cell in cells for tag in cell.metadata.get("tags", ()) if tag.startswith("check:"))
+    verdicts = {tag: "".join(output.get("text", "") for output in cell.outputs) for tag, cell in tagged}
+    found: list[tuple[Result, str, str]] = []
+    for block in BLOCK.finditer("\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")):
+        if block["kind"] == "proof":
+            found[-1] = (*found[-1][:2], found[-1][2] + block["body"])
+            continue
+        if not (label := LABEL.search(block["body"])):
+            raise ExtensionError(f"{page}: a {block['kind']} without a label")
+        verdict = verdicts.get(f"check:{label[1]}", "").strip().removeprefix("checked: ")
+        notes = dict(NOTE.findall("".join(COMMENT.findall(block["body"]))))
+        found.append(
+            (Result(page, block["kind"], label[1], block["title"].strip(), verdict, **notes), block["body"], "")
+        )
+    return found
+
+
+class ResultsIndex(SphinxDirective):
+    """``{results-index}``: no argument, no content."""
+
+    def run(self) -> list[nodes.Node]:
+        if silent := [f"{result.label} in {result.page}" for result in results() if not result.statement]:
+            raise self.error(f"{', '.join(silent)}: {REMEDY}")
+        rows = [self.row(result) for result in results() if result.page in self.env.found_docs]
+        headings = ("result", "what it says, and the verdict of its check", "from", "held by")
+        root = "../" * self.env.docname.count("/")
+        return [nodes.raw("", FILTER.format(root=root), format="html"), table(headings, rows, "results-index")]
+
+    def row(self, result: Result) -> list[str | nodes.Node]:
+        name = nodes.inline("", "", link("prf", "ref", result.label, result.label), nodes.inline("", " "))
+        name += self.inline(result.title)
+        says = nodes.container("", nodes.paragraph("", "", self.inline(result.statement)))
+        if result.verdict:
+            says += nodes.paragraph(text=f"✓ {result.verdict}", classes=["verdict"])
+        return [name, says, in_words(result.origin) or UNREVIEWED, held(result.names.split(), result.tests.split())]
+
+    def inline(self, text: str) -> nodes.inline:
+        return nodes.inline("", "", *self.state.inline_text(text, self.lineno)[0])
+
+
+def held(names: list[str], tests: list[str]) -> nodes.container:
+    """Names of rcpkg, and the tests, behind a fold where there is one: they are many."""
+    cell = nodes.container("", nodes.paragraph())
+    for name in names:
+        documented = name.startswith(("rcpkg.", "rcbook.experiments."))  # the reference has no page of the rest
+        shown = link("py", "obj", name, short(name), nodes.literal) if documented else nodes.literal(text=short(name))
+        cell[0] += [shown, nodes.Text(" ")]
+    if tests:
+        count = "1 test" if len(tests) == 1 else f"{len(tests)} tests"
+        listed = "".join(f"<br><code>{test}</code>" for test in tests)
+        cell += nodes.raw("", f"<details><summary>{count}</summary>{listed}</details>", format="html")
+        words = "; ".join([*map(sentence, tests[:PRINTED]), *["…"] * (len(tests) > PRINTED)])
+        cell += addnodes.only("", nodes.paragraph(text=f"{count}: {words}"), expr="latex")
+    return cell
+
+
+def short(name: str) -> str:
+    """A name of rcpkg without its modules.
+
+    >>> short("rcpkg.local.BregmanKNN.neighbor_weights"), short("rcpkg.bregman.gaussian_kl")
+    ('BregmanKNN.neighbor_weights', 'gaussian_kl')
+    """
+    *modules, last = name.split(".")
+    return ".".join([part for part in modules if not part.islower()] + [last])
+
+
+def sentence(test: str) -> str:
+    """What a test says, for paper, where its name finds no place to break.
+
+    >>> sentence("test_rows.py::test_one_block_is_the_array[QDA]")
+    'one block is the array'
+    """
+    return test.split("::")[-1].split("[")[0].removeprefix("test_").replace("_", " ")
+
+
 CITED = re.compile(r"\{(?:prf:ref|eq)\}`(?:[^`<]*<)?([\w-]+)>?`")
 EQUATION = re.compile(r"\$\$ \(([\w-]+)\)")
 PLANTED = re.compile(r"In(?:Code|Library)\(\s*\"\w+\",\s*\"([\w-]+)\"")
@@ -44,24 +180,11 @@ COLUMN, ROW, BOX, TOP = (44, 20), 20, (36, 14), 44  # pixels
 @cache
 def citations() -> dict[str, list[str]]:
     """Label of a result with a proof -> labels of the results that the proof rests on, in reading order."""
-    blocks = [block for page in dict.fromkeys(result.page for result in results()) for block in _of_page(page)]
     known = {result.label: result.label for result in results()}
-    known |= {name: label for label, proof, text in blocks if not proof for name in EQUATION.findall(text)}
-    proofs: dict[str, set[str]] = {}
-    for label, proof, text in blocks:
-        if proof:
-            proofs.setdefault(label, set()).update(known[name] for name in CITED.findall(text) if name in known)
-    return {label: [name for name in known if name in cited - {label}] for label, cited in proofs.items()}
-
-
-def _of_page(page: str) -> Iterator[tuple[str, bool, str]]:
-    """Label, whether this is its proof, and text of each block of a result."""
-    label = ""
-    for cell in nbformat.read(ROOT / f"{page}.ipynb", as_version=4).cells:
-        for block in BLOCK.finditer(cell.source if cell.cell_type == "markdown" else ""):
-            if block["kind"] != "proof":
-                label = LABEL.search(block["body"])[1]
-            yield label, block["kind"] == "proof", block["body"]
+    known |= {name: result.label for result, text, _ in blocks() for name in EQUATION.findall(text)}
+    proved = {result.label: proof for result, _, proof in blocks() if proof}
+    proofs = {label: {known.get(name) for name in CITED.findall(proof)} - {label} for label, proof in proved.items()}
+    return {label: [name for name in known if name in cited] for label, cited in proofs.items()}
 
 
 @cache
@@ -196,6 +319,7 @@ class ResultsGraph(SphinxDirective):
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
+    app.add_directive("results-index", ResultsIndex)
     app.add_directive("results-graph", ResultsGraph)
     app.add_node(Graph, html=(write_graph, None), latex=(skip, None), text=(skip, None))
     return {"parallel_read_safe": True, "parallel_write_safe": True}
