@@ -215,7 +215,7 @@ def measures_compared(study: pd.DataFrame, paired: pd.Series) -> tuple[pd.DataFr
         found = z[z["method"] == f"distribution, {prior} - {other}"].dropna(subset="value")
         return {
             ("by 2 SE", "less"): (found["z"] < -2).sum(),
-            ("by 2 SE", "level"): (found["z"].abs() <= 2).sum(),
+            ("by 2 SE", "unclear"): (found["z"].abs() <= 2).sum(),
             ("by 2 SE", "more"): (found["z"] > 2).sum(),
             ("by sign", "less"): (found["value"] < 0).sum(),
             ("by sign", "more"): (found["value"] > 0).sum(),
@@ -351,7 +351,7 @@ def rivals_minus_bda7(mean_errors: Callable[..., Any]) -> tuple[dict[str, str], 
 def sets_against_bda7(
     excesses: pd.DataFrame, factor: pd.Series, titles: Mapping[str, str]
 ) -> tuple[pd.DataFrame, Callable[..., Any], pd.DataFrame]:
-    """On how many sets a rival is better than BDA7, level, or worse."""
+    """On how many sets a rival is clearly better than BDA7, clearly worse, or neither."""
     compared = excesses[excesses["method"] != "BDA7"].merge(
         factor.rename("factor").reset_index(), on=["data", "amount"]
     )
@@ -362,7 +362,7 @@ def sets_against_bda7(
         grouped = compared.groupby(["method", "amount"], sort=False)[kind]
         counts = {
             "better": grouped.apply(lambda v: int((v < -2).sum())),
-            "level": grouped.apply(lambda v: int((v.abs() <= 2).sum())),
+            "unclear": grouped.apply(lambda v: int((v.abs() <= 2).sum())),
             "worse": grouped.apply(lambda v: int((v > 2).sum())),
         }
         table = pd.DataFrame(counts).unstack("amount").swaplevel(axis=1)
@@ -413,7 +413,7 @@ def wide_problems_against_bda7(
     against = pd.DataFrame(
         {
             "better": (ratio < -2).sum(),
-            "level": (ratio.abs() <= 2).sum(),
+            "unclear": (ratio.abs() <= 2).sum(),
             "worse": (ratio > 2).sum(),
         }
     ).loc[list(judged.METHODS[1:])]
