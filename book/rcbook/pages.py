@@ -84,7 +84,7 @@ def numbers() -> dict[str, str]:
     decidable = card[card.decidable]
     found["decidable"] = len(decidable)
     found["decidable_agree"] = int(decidable.verdict.isin(["reproduced", "statistically consistent"]).sum())
-    found["decidable_unexplained"] = int((decidable.verdict == "differs: unexplained").sum())
+    found["decidable_unexplained"] = int((decidable.weighed == "differs: unexplained").sum())
     as_wholes = table_tests(card).fits
     found |= {"wholes": len(as_wholes), "wholes_fit": int(as_wholes.sum())}
     return findings.numbers() | {name: f"{number:,}" if number else "none" for name, number in found.items()}

@@ -127,8 +127,9 @@ def choice_shares() -> pd.DataFrame:
 
 
 def bold_cells() -> pd.DataFrame:
-    """Of each table of which all columns have been run: their number, and in how many BDA7 is not significantly worse
-    than any other, RDA is significantly worse than BDA7, BDA7 and EDDA do not differ, and no p is below .05."""
+    """Of each table of which all columns have been run: their number, and in how many BDA7 has the lowest mean, and with
+    every p below .05; is not significantly worse than any other; RDA is significantly worse than BDA7; BDA7 and EDDA do
+    not differ (missing where EDDA took no part); and no p is below .05."""
     ours = results("study", PAIRED)
     ours = ours.assign(**ours.setting_value.str.extract(r"thesis2007:(?P<table>5\.\d+)\|(?P<percent>.+)"))
     wide = ours.pivot(index=["table", "percent"], columns=["metric", "method"], values="value")
@@ -137,12 +138,15 @@ def bold_cells() -> pd.DataFrame:
     counts = pd.DataFrame(
         {
             "columns": True,
+            "lowest": error.rank(axis=1).BDA7 == 1,
+            "lowest, significantly": (error.rank(axis=1).BDA7 == 1) & ((p < 0.05) | p.isna()).all(axis=1),
             "not worse": ~higher.any(axis=1),
             "RDA worse": (p.RDA < 0.05) & (error.RDA > error.BDA7),
             "like EDDA": p.EDDA >= 0.05,
             "like all": ~(p < 0.05).any(axis=1),
         }
     )
-    counts = counts.groupby(level="table").sum().astype(int)
+    counts = counts.groupby(level="table").sum().astype("Int64")
+    counts["like EDDA"] = counts["like EDDA"].where(p.EDDA.groupby(level="table").count() > 0)
     printed = {table: len(list(_columns(table))) for table in counts.index}
     return counts[counts["columns"] == pd.Series(printed)]

@@ -287,21 +287,46 @@ Study(
 )
 
 
-def judged_study(name: str, method: str = "") -> pd.DataFrame:
-    """The numbers of a study of this module beside the printed ones; see `judged_beside`.
+def judged_study(name: str, by_form: bool = False) -> pd.DataFrame:
+    """The numbers of a study of columns of the thesis beside the printed ones; see `judged_beside`.
 
     Parameters
     ----------
     name : str
         Name of the study.
-    method : str, optional
-        The method of all its cells, if their records are named by form; the name of the form is then in ``form``.
+    by_form : bool, default=False
+        Whether its records are named by form, which is then in ``form``, and its cells by method.
     """
     ours = results("study", name)
     ours = ours.assign(**ours.setting_value.str.extract(r"(?P<table>[^|]+)\|(?P<setting_value>.+)"))
-    ours = ours.assign(form=ours.method if method else "", method=method or ours.method, source="study")
+    ours = ours.assign(form=ours.method if by_form else "", method=ours.row if by_form else ours.method, source="study")
     parts = [
         judged_beside("thesis2007", table, part.drop(columns=["table", "form"]), by=tables.NUMBER).assign(form=form)
         for (form, table), part in ours.groupby(["form", "table"])
     ]
     return pd.concat(parts, ignore_index=True)
+
+
+def outcomes() -> pd.DataFrame:
+    """Of each reading of QB, RDA and BDA7 that was stated before it was run, and of the form that its rule picks:
+    ``judged`` numbers, how many agree ``as stated`` and ``under`` the reading, and how many were ``asked for``."""
+    rows = {}
+
+    def enter(reading: str, cells: pd.DataFrame, asked: int) -> None:
+        rows[reading] = [len(cells), int(cells.agreed.sum()), int(cells.agrees.sum()), asked]
+
+    for study, asked in ((PRIORS_STUDY, 16), ("qb-scores", 16)):
+        cells = judged_study(study, True)
+        found = cells[cells.table == "5.8"].groupby("form", sort=False).agrees.sum()
+        enter(f"{study}: {found.idxmax()}", cells[(cells.table != "5.8") & (cells.form == found.idxmax())], asked)
+    cells = judged_study(REPLACED)
+    enter(REPLACED, cells[cells.table.isin(PRIORS_TABLES)], 25)
+    cells = judged_study(VALIDATION)
+    enter(VALIDATION, cells[cells.method == "RDA"], 8)
+    for method, asked in (("RDA", 4), ("BDA7", 5)):
+        cells = judged_study("zero-covariance", True).query("method == @method")
+        found = cells[cells.table == "5.6"].groupby("form", sort=False).agrees.sum()
+        enter(f"zero-covariance, {method}", cells[(cells.table != "5.6") & (cells.form == found.idxmax())], asked)
+    swapped = judged_study("rda-swapped")
+    enter("rda-swapped", swapped[swapped.table == "5.1"], 8)
+    return pd.DataFrame.from_dict(rows, orient="index", columns=["judged", "as stated", "under", "asked for"])

@@ -405,14 +405,15 @@ def columns_explained(cells: pd.DataFrame) -> pd.DataFrame:
 
 
 def explained_numbers(cells: pd.DataFrame) -> pd.DataFrame:
-    """The numbers of accepted columns that differ as stated: those of sound data sets; rows of `judged_readings`.
+    """The numbers of accepted columns that differ as stated: those of sound data sets, and of others those that agree
+    under the reading (added after the runs); rows of `judged_readings`.
 
     ``suggested``: they are among those that suggested `EXACT_RULES`, on which its grid was chosen, or vehicle.
     """
     accepted = columns_explained(cells).accepted
     chosen = accepted.reindex(pd.MultiIndex.from_frame(cells[["reading", "table", "metric"]])).to_numpy()
     suggested = (cells.table == "III") & cells.dataset.str.replace(" ", "_").isin([*FOUND_ON, "vehicle"])
-    return cells.assign(suggested=suggested)[chosen & cells.sound & ~cells.agreed]
+    return cells.assign(suggested=suggested)[chosen & (cells.sound | cells.agrees) & ~cells.agreed]
 
 
 def _with_sound(cells: pd.DataFrame) -> pd.DataFrame:
