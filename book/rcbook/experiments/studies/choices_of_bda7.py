@@ -127,9 +127,9 @@ def choice_shares() -> pd.DataFrame:
 
 
 def bold_cells() -> pd.DataFrame:
-    """Of each table of which all columns have been run: their number, and in how many BDA7 has the lowest mean, and with
-    every p below .05; is not significantly worse than any other; RDA is significantly worse than BDA7; BDA7 and EDDA do
-    not differ (missing where EDDA took no part); and no p is below .05."""
+    """Of each table of which all columns have been run: their number, and in how many BDA7 has the lowest mean, and
+    with every p below .05; is not significantly worse than any other; RDA is significantly worse than BDA7; BDA7 and
+    EDDA do not differ (missing where EDDA took no part); and no p is below .05."""
     ours = results("study", PAIRED)
     ours = ours.assign(**ours.setting_value.str.extract(r"thesis2007:(?P<table>5\.\d+)\|(?P<percent>.+)"))
     wide = ours.pivot(index=["table", "percent"], columns=["metric", "method"], values="value")
