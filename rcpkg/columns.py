@@ -99,7 +99,8 @@ def _of_objects(values: NDArray[np.object_], label: str) -> NDArray:
     if TEXT in kinds:
         other = next(value for value in values[~missing] if not isinstance(value, str))
         raise ValueError(f"{label} holds text and other values ({other!r}); make all of it text with astype(str)")
-    if whole := [value for value in values[~missing] if not isinstance(value, float | np.floating)]:
+    whole = [value for value in values[~missing] if not isinstance(value, float | np.floating)]
+    if whole and not any(isinstance(value, Decimal) and value.is_infinite() for value in whole):  # refused later
         _check_integers(label, min(whole), max(whole))
     column = np.full(len(values), np.nan)
     column[~missing] = values[~missing]
@@ -187,8 +188,8 @@ def in_columns(X: Any) -> Any:
         return _array(X)
     import narwhals.stable.v2 as nw
 
-    names = list(getattr(X, "column_names", ()))
-    _check_names(names)
+    if isinstance(names := getattr(X, "column_names", None), list):
+        _check_names(names)
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     if not isinstance(frame, nw.DataFrame):
         return _array(X)
@@ -204,6 +205,8 @@ def _check_names(names: Collection[Any]) -> None:
 
 def _pandas(X: pd.DataFrame) -> pd.DataFrame:
     """A frame of pandas; itself where all of its columns are of numpy's numbers or of text."""
+    if not X.shape[1]:
+        raise ValueError(f"Found array with 0 feature(s) (shape={X.shape}) while a minimum of 1 is required")
     if not X.columns.is_unique:
         _check_names(X.columns)
     changed = {}
@@ -217,7 +220,7 @@ def _pandas(X: pd.DataFrame) -> pd.DataFrame:
             and _of_objects(dtype.categories.to_numpy(object), label).dtype == object
         ):
             pass
-        elif not isinstance(dtype, pd.StringDtype):
+        elif not isinstance(dtype, pd.StringDtype) or X.iloc[:, j].isna().any():  # pd.NA is no float
             changed[j] = _of_series(_series(X.iloc[:, j]), label)
     if not changed:
         return X

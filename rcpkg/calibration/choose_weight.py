@@ -11,14 +11,14 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
+from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from rcpkg.base import SMALL, Array, constructed, one_thread_if_small
 from rcpkg.calibration._docs import documented
 from rcpkg.calibration.constants import FOLD_TOL, FOLDS
 from rcpkg.calibration.in_view import check_in_view, copies
-from rcpkg.calibration.learner import Learner, TargetName
+from rcpkg.calibration.learner import Learner, TargetName, is_pipeline
 from rcpkg.calibration.left_out import (
     CLOSED_FORM,
     FREQUENCIES,
@@ -39,10 +39,11 @@ from rcpkg.calibration.target_path import NotConverged, TargetPath
 from rcpkg.checks import check_number, check_numbers, check_weights, warn
 from rcpkg.choice import LOG_LOSS_ROUNDING, choose, least, refuse_groups
 from rcpkg.choice import folds as divisions
+from rcpkg.columns import as_labels, in_table
 from rcpkg.families import ClosedFormClassifier, Unsupported, can, require
 from rcpkg.families.portions import numbered
 from rcpkg.progress import tell, telling
-from rcpkg.rows import Rows
+from rcpkg.rows import Block, Rows, check_lengths
 
 TARGET_WEIGHTS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 BY_DEFAULT = ("pooled", "grand")  # targets: where one serves a table badly, rows left out tell (study choice-of-target)
@@ -66,8 +67,9 @@ class RiskCalibrationCV(Learner):
 
     Parameters
     ----------
-    estimator : ConjugateClassifier
-        The model to calibrate, such as ``QDA()``; it is cloned, not fitted itself.
+    estimator : ClosedFormClassifier or Pipeline
+        The model to calibrate, such as ``QDA()``; it is cloned, not fitted itself. Or a pipeline that ends with one:
+        what its steps before learn, as `MDLDiscretizer` does of the labels, they learn anew in each fold.
     target : {"auto", "pooled", "generative", "grand", "nested"}, fitted ClosedFormClassifier or list, default="auto"
         %(target)s
         Of a list the best one; "auto" are "pooled" and "grand", as far as the estimator has them.
@@ -78,7 +80,8 @@ class RiskCalibrationCV(Learner):
         "loo": approximate leave-one-out, of a row with all of its weight. Where rows are few for the parameters its
         log-losses are off, mostly too low, for small b, and for all b with the targets "generative" and "nested" and
         of models whose classes share a covariance; ``cv=5`` judges all alike, the closed form too. Five folds take its
-        place, with "auto" where the parameters of the log odds outnumber the rows or a class has two to four rows, and,
+        place, with "auto" of a pipeline and where the parameters of the log odds outnumber the rows or a class has two
+        to four rows, and,
         with "loo" with a warning, beyond
         1,000 parameters or some 1e12 products, for documents of unequal lengths and `Rows` of several blocks, where
         rows share a fold by chance and errors are judged by block. Where rows have gaps the candidates learn from rows
@@ -120,6 +123,9 @@ class RiskCalibrationCV(Learner):
         ∝ exp b[⟨s̄, η⟩ − m̄ψ(η)]; a last row, of weight NaN, for the closed form.
     validation_ : str
         "approximate leave-one-out" or the number of folds, of filled rows where these have gaps.
+    preprocessing_ : Pipeline or None
+        The steps before the model, fitted to all rows; ``estimator_``, ``sample`` and ``conditional_mean`` are about
+        rows as they make them.
 
     Raises
     ------
@@ -164,6 +170,8 @@ class RiskCalibrationCV(Learner):
     target_weight_: ClassVar[float]
     at_end_: ClassVar[bool]
     validation_: ClassVar[str]
+    preprocessing_: ClassVar[Any]
+    _refitted: ClassVar[tuple[Any, Any] | None] = None  # steps before the model, and the rows that they are given
 
     @telling
     @one_thread_if_small
@@ -175,6 +183,8 @@ class RiskCalibrationCV(Learner):
         groups: ArrayLike | None = None,
     ) -> Self:
         """Choose the target and its weight, then calibrate; ``groups`` are for a splitter ``cv``."""
+        if is_pipeline(self.estimator):
+            return self._fit_behind(X, y, sample_weight, groups)
         grid, targets, rng = self._checked_weights(), self._checked_targets(), check_random_state(self.random_state)
         view = {"gaps_in_view": self.gaps_in_view, "random_state": rng, "n_weights": len(grid)}
 
@@ -197,7 +207,28 @@ class RiskCalibrationCV(Learner):
         warn_of_rivals(found.losses[best, 1], found.losses[0, 1], of_closed_form, found.share)
         names = [each if isinstance(each, str) else type(each).__name__ for each in targets]
         chosen = {"target_": target, "target_weight_": weight, "at_end_": bool(end), "validation_": validation}
-        return self._adopt(F, path, _cv_results=_results(candidates, found, names), **chosen)
+        chosen |= {"preprocessing_": None, "_cv_results": _results(candidates, found, names)}
+        return self._adopt(F, path, **chosen)
+
+    def _fit_behind(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Self:
+        """Fit the model of a pipeline to what the steps before it make of the rows."""
+        if isinstance(X, Rows):
+            X, y, sample_weight, _ = X.without(y, sample_weight).only("a pipeline")
+        given = Block(in_table(X), as_labels(y), None if y is None else check_weights(sample_weight, _num_samples(X)))
+        seen = check_lengths(given).counting()
+        steps, model = clone(self.estimator[:-1]), clone(self).set_params(estimator=self.estimator[-1])
+        model._refitted = clone(steps), seen.X
+        steps.fit(seen.X, seen.y)
+        model.fit(steps.transform(given.X), y, sample_weight, groups)
+        no_state, names = {*model.get_params(deep=False), "_refitted"}, ("n_features_in_", "feature_names_in_")
+        vars(self).update({name: value for name, value in vars(model).items() if name not in no_state})
+        vars(self).pop("feature_names_in_", None)  # of what the steps make, or of an earlier fit
+        of_rows = {name: getattr(steps, name) for name in names if hasattr(steps, name)}
+        vars(self).update(of_rows | {"preprocessing_": steps})
+        return self
+
+    def _check_X(self, X: ArrayLike) -> Array:
+        return super()._check_X(X if self.preprocessing_ is None else self.preprocessing_.transform(X))
 
     def _of_blocks(
         self, paths_of: PathsOf, rng: np.random.RandomState, rows: Rows, y: Any, sample_weight: Any, groups: Any
@@ -247,8 +278,14 @@ class RiskCalibrationCV(Learner):
                 cv = StratifiedKFold(cv, shuffle=True, random_state=check_random_state(self.random_state))
             for train, held in divisions(cv, X, y, present, groups):
                 self._check_classes(model.classes_, np.isin(np.arange(len(model.classes_)), y[train]))
-                of_fold = paths_of(model, *block.part(train)[:3], fills=fills)
-                seen, share = copies(X[held], self.gaps_in_view, rng), np.ones(len(held))
+                of_train, part, rows = model, block.part(train), X[held]
+                if self._refitted is not None:
+                    of_train, steps, given = clone(self.estimator), clone(self._refitted[0]), self._refitted[1]
+                    part = part._replace(X=_safe_indexing(given, train), y=model.classes_[y[train]])
+                    part = of_train._counting_rows(steps.fit_transform(part.X, part.y), part.y, part.weight)
+                    rows = of_train._check_X(steps.transform(_safe_indexing(given, held)))
+                of_fold = paths_of(of_train, *part[:3], fills=fills)
+                seen, share = copies(rows, self.gaps_in_view, rng), np.ones(len(held))
                 share = share if weight is None else weight[held]
                 yield Fold(of_fold, Rows.from_arrays(seen.X, y[held][seen.row]), held, share, seen.mean)
 
@@ -267,6 +304,8 @@ class RiskCalibrationCV(Learner):
             refuse_groups(groups)
             n_folds, lack = FOLDS, "" if self.scoring in SCORING else f"scoring={self.scoring!r} judges folds"
             lack = lack or next((path.lack for path in judged if path.lack), "")
+            if self._refitted is not None:
+                lack = "the steps before the model have seen the rows that it would leave out"
             if not lack and self.cv == "auto":
                 lack = few_rows(judged[0])
             if not lack:

@@ -106,9 +106,10 @@ FOLD_TOL = 1e-4
 #: Gain in nats a row at which safe steps end, and Newton's in folds; of safe steps in folds of rows with gaps, of which
 #: each takes longer
 SAFE_TOL, GAPPY_TOL = 1e-8, 1e-6
-#: Rows whose part in an optimum is looked at after a fit, of these whose part in the target, and blocks that the closed
-#: form then loses. Half makes the estimate of what a row gains rougher by a factor of 1.4, twice takes twice as long.
-LOOKED_AT, OF_TARGET, CLOSED_BLOCKS = 1000, 32, 10
+#: Scores of rows, r − 1 a row, whose part in an optimum is looked at after a fit, draws that tell their part in the
+#: target, and blocks that the closed form then loses. Half makes the estimate of what a row gains rougher by a factor
+#: of 1.4, twice takes twice as long.
+LOOKED_AT, PROBES, CLOSED_BLOCKS = 600, 4, 5
 #: Nats a row by which the closed form must do better than a fit with a given weight for a warning, and by which a model
 #: that rows left out chose may be behind it, within a standard error, without one. Half makes more fits warn.
 AHEAD, WORSE = 0.01, 0.02

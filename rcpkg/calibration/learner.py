@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import field
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
@@ -32,6 +32,9 @@ from rcpkg.checks import check_cost, check_number, warn
 from rcpkg.families import ClosedFormClassifier, Family, Scorer, Statistics, can, class_counts
 from rcpkg.progress import tell, telling
 from rcpkg.rows import Block, Blocks, Rows
+
+if TYPE_CHECKING:
+    from sklearn.pipeline import Pipeline
 
 TargetName = Literal["pooled", "generative", "grand", "nested"]
 StopName = Literal["soft_error", "best_soft_error", "best_error", "none"]
@@ -63,7 +66,7 @@ class Learner(MetaEstimatorMixin, GenerativeClassifier):
     """Base of the classifiers that calibrate an ``estimator``: a subclass gives ``_settings``, or a ``fit`` of its own
     that ends with ``_adopt``."""
 
-    estimator: ClosedFormClassifier = field(kw_only=False)
+    estimator: ClosedFormClassifier | Pipeline = field(kw_only=False)
     cost: ArrayLike | None = None
     verbose: int = 0
 
@@ -152,6 +155,11 @@ class Learner(MetaEstimatorMixin, GenerativeClassifier):
         return last.statistics_
 
     def _check_estimator(self) -> None:
+        if is_pipeline(self.estimator):
+            raise ValueError(
+                f"{type(self).__name__} calibrates a model and no pipeline: make it the last step of yours, or take "
+                "RiskCalibrationCV, which fits the steps before the model anew in each fold"
+            )
         if not isinstance(self.estimator, ClosedFormClassifier):
             raise ValueError(
                 f"estimator must be a ClosedFormClassifier of rcpkg (from rcpkg import QDA, GaussianNB, …); got "
@@ -242,7 +250,7 @@ class Learner(MetaEstimatorMixin, GenerativeClassifier):
 
     def family(self) -> Family:
         """The family of the estimator."""
-        return self.estimator.family()
+        return self._closed_form.family()
 
     @property
     def family_(self) -> Family:
@@ -254,11 +262,21 @@ class Learner(MetaEstimatorMixin, GenerativeClassifier):
 
     @property
     def _cost_of_decisions(self) -> ArrayLike | None:
-        return getattr(self.estimator, "cost", None) if self.cost is None else self.cost
+        return getattr(self._closed_form, "cost", None) if self.cost is None else self.cost
+
+    @property
+    def _closed_form(self) -> ClosedFormClassifier:
+        """The model that is calibrated, the last step of a pipeline."""
+        return self.estimator[-1] if is_pipeline(self.estimator) else self.estimator
 
     @property
     def _calibrated_at(self) -> Array:
         return np.log(self._frequencies)
+
+
+def is_pipeline(estimator: Any) -> bool:
+    """Whether an estimator is a pipeline of scikit-learn, which takes time to import."""
+    return hasattr(estimator, "steps")
 
 
 def stop_of(stopping: Any) -> Stop | HeldOut:

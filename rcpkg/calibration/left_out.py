@@ -16,10 +16,11 @@ from rcpkg.calibration.constants import (
     AHEAD,
     BLOCKS,
     CLOSED_BLOCKS,
+    DIFFERENCE,
     FOLDS,
     GAPPY_TOL,
     LOOKED_AT,
-    OF_TARGET,
+    PROBES,
     SAFE_TOL,
     WORSE,
 )
@@ -252,9 +253,10 @@ def warn_of_optimum(path: Path, prepared: Family, target: str | ClosedFormClassi
     model against the optimum with a target that a ``path`` has led to, and where parameters outnumber rows, of which
     they then say too little.
 
-    What the optimum and its ``target`` gain by a row that they have seen is taken from `LOOKED_AT` of the rows, which
-    one step of Newton's method leaves out with the curvature that the search has used last; the closed form loses
-    `CLOSED_BLOCKS` blocks. ``given`` are the validated rows, of which gaps are filled for that.
+    What the optimum and its ``target`` gain by a row that they have seen is taken from some rows, which one step of
+    Newton's method leaves out with the curvature that the search has used last; the closed form loses `CLOSED_BLOCKS`
+    blocks where it does better by `AHEAD` on the rows that it has seen, and else is no rival. ``given`` are the
+    validated rows, of which gaps are filled for that.
     """
     F, point = path.objective, path.chosen
     try:
@@ -272,12 +274,20 @@ def warn_of_optimum(path: Path, prepared: Family, target: str | ClosedFormClassi
                 "RiskCalibrationCV, which chooses the weight of the target by folds, or a model of fewer parameters"
             )
             return
-        losses = row_losses(point.log_posterior(F.X), F.y)[2] + optimism(point, prepared, target)
+        seen = row_losses(point.log_posterior(F.X), F.y)[2]
+        losses = seen + optimism(point, prepared, target, seen)
     except (Unsupported, InvalidStatistics, NotConverged, np.linalg.LinAlgError):
         return
-    of_closed = row_losses(closed_form_left_out(F, prepared, CLOSED_BLOCKS), F.y)[2]
-    (loss, _), (closed, _) = (mean_and_error(each, F.weight) for each in (losses, of_closed))
-    if loss - closed > AHEAD:
+    loss = mean_and_error(losses, F.weight)[0]
+
+    def closed_form_ahead(log_posterior: Array) -> bool:
+        nonlocal closed
+        closed = mean_and_error(row_losses(log_posterior, F.y)[2], F.weight)[0]
+        return loss - closed > AHEAD
+
+    closed = np.inf
+    of_seen = log_posterior_of(prepared, F.X, F.closed_form or prepared.parameters(F.labels))
+    if closed_form_ahead(of_seen) and closed_form_ahead(closed_form_left_out(F, prepared, CLOSED_BLOCKS)):
         warn(
             f"rows left out speak against calibration: log-loss {closed:.3f} of the closed form as it is, {loss:.3f} "
             "calibrated; take RiskCalibrationCV, which chooses among both and weights of the target, or a greater "
@@ -287,70 +297,64 @@ def warn_of_optimum(path: Path, prepared: Family, target: str | ClosedFormClassi
         warn_of_rivals(losses, -np.log(F.class_frequencies)[F.y], None, F.weight)
 
 
-def optimism(point: Iterate, prepared: Family, target: str | ClosedFormClassifier) -> Array:
+def optimism(point: Iterate, prepared: Family, target: str | ClosedFormClassifier, losses: Array) -> Array:
     """What the log-loss of each row rises by where it is left out of an optimum with a target, and of the target, if
     that is one which a ``prepared`` family makes of its rows, shape (n,).
 
-    `LOOKED_AT` of the rows stand for all. Of the target half of `OF_TARGET` are left out whose log-loss rises most
-    without that, since few rows have most of the rise, and as many of the others, which rise by the mean of these.
+    `LOOKED_AT` scores of rows are looked at: half those of the rows of greatest ``losses``, which have most of the
+    rise, and half those of some of the others, which stand for all of them. What rows lose with the target is
+    Σ_i ⟨g_i, ∂_i(s̄ − m̄ μ)⟩ = E ⟨g_ε, ∂_ε(s̄ − m̄ μ)⟩ for the sums g_ε = Σ_i ε_i g_i and derivatives along Σ_i ε_i
+    s(x_i, y_i) with signs ε_i by chance: a mean of `PROBES` draws (Hutchinson 1990), which all rows rise by alike.
     """
     F, z, r, K = point.objective, point.z, point.objective.r, point.objective.width
-    index = evenly(F.rows, LOOKED_AT)
+    half, order = max(LOOKED_AT // F.data.free // 2, 1), np.argsort(-losses, kind="stable")
+    index = np.concatenate([order[:half], order[half:][evenly(len(order) - half, half)]])
+    times = np.ones(len(index))  # that a row stands for
+    times[half:] = (len(order) - half) / max(len(index) - half, 1)
     features, y = F.form.rows.dense(index), F.data.y[index]
     before = log_posterior((F.data.coefficients(F.scored(z)) @ features).T, np.full(r, -np.log(r)))
     A, free = np.zeros((len(index), r, r)), F.data.free
+
+    def of_coordinates(coefficients: Array) -> Array:
+        side = np.zeros((len(z), len(coefficients)))  # for coefficients of each score (…, free, K)
+        side[F.of_scores] = coefficients.reshape(len(coefficients), -1).T
+        return side
+
     for c in range(free):  # of the classes whose scores are not zero
-        side = np.zeros((len(z), len(index)))
-        side[F.of_scores][c * K : (c + 1) * K] = features
-        A[:, r - free :, c + r - free] = scores_solved(point, side, features)
+        of_class = np.zeros((len(index), free, K))
+        of_class[:, c] = features.T
+        solved = point.curvature.solve(of_coordinates(of_class))[F.of_scores].reshape(free, K, -1)
+        A[:, r - free :, c + r - free] = np.einsum("rkn,kn->nr", solved, features) / F.size
     P, weight = np.exp(before), np.ones(len(index)) if F.data.weight is None else F.data.weight[index]
     lost = A[range(len(index)), y] - np.einsum("nab,nb->na", A, P)
-
-    def rise(rows: Any) -> Array:
-        fall = fall_of_scores(A[rows], P[rows], lost[rows], weight[rows, None])
-        after = log_posterior(before[rows] - fall, np.full(r, -np.log(r)))
-        return (before[rows] - after)[range(len(after)), y[rows]]
-
-    risen = rise(slice(None))
+    after = log_posterior(before - fall_of_scores(A, P, lost, weight[:, None]), np.full(r, -np.log(r)))
+    risen = (before - after)[range(len(y)), y]
     if isinstance(target, str):
-        order, half = np.argsort(-risen, kind="stable"), OF_TARGET // 2
-        others = order[half:][evenly(len(order) - half, half)] if len(order) > half else order[half:]
-        looked = np.concatenate([order[:half], others])
-        pulls = pulls_of_rows(point, prepared, target, index[looked])
-        lost[looked, r - free :] += scores_solved(point, pulls, features[:, looked]) / weight[looked, None]
-        further = rise(looked) - risen[looked]
-        if len(others):
-            risen[order[half:]] += np.average(further[half:], weights=weight[others])
-        risen[looked] = rise(looked)
-    of_all = np.full(F.rows, np.average(risen, weights=weight))
+        by_score = fall_of_scores(A, P, np.eye(r)[y] - np.exp(after), weight[:, None], transposed=True)[:, r - free :]
+        signs = np.random.default_rng(0).choice((-1.0, 1.0), size=(PROBES, len(index)))
+        g = of_coordinates(np.einsum("pn,nr,kn->prk", signs * times, by_score, features)) / F.size
+        pulls = pulls_along(point, prepared, target, index, signs)
+        risen = risen + max((g * point.curvature.solve(pulls)).sum() / PROBES, 0.0) / (times @ weight)
+    of_all = np.full(F.rows, np.average(risen[half:], weights=weight[half:]) if len(index) > half else 0.0)
     of_all[index] = risen
     return of_all
 
 
 def evenly(n: int, most: int) -> NDArray[np.intp]:
     """At most so many of n places, evenly."""
-    return np.unique(np.linspace(0, n - 1, min(n, most)).astype(np.intp))
+    return np.unique(np.linspace(0, n - 1, min(n, most)).astype(np.intp)) if n > 0 else np.empty(0, np.intp)
 
 
-def scores_solved(point: Iterate, side: Array, features: Array) -> Array:
-    """f_iᵀ H⁻¹ of the i-th column of ``side`` in the coefficients of each score, for features f_i (K, n): (n, free)."""
-    F = point.objective
-    solved = point.curvature.solve(side)[F.of_scores].reshape(F.data.free, F.width, -1)
-    return np.einsum("rkn,kn->nr", solved, features) / F.size
-
-
-def pulls_of_rows(point: Iterate, prepared: Family, target: str, index: NDArray[np.intp]) -> Array:
-    """b [s̄ − s̄_i − (m̄ − m̄_i) μ] in coordinates, a column a row: what each row does to the pull of the target, in
-    which s̄_i and m̄_i do without it; zero where there is none without it."""
+def pulls_along(point: Iterate, prepared: Family, target: str, index: NDArray[np.intp], signs: Array) -> Array:
+    """b ∂(s̄ − m̄ μ) in coordinates along Σ_i ε_i s(x_i, y_i) of some rows, a column for each row of ``signs`` ε, which
+    leave no count below zero."""
     F, source = point.objective, point.objective.source
-    mean, pulls = F.form.mean(point.parameters), np.zeros((len(index), F.form.size))
-    counting = source.rows.only("a target without a row").weights(len(prepared.classes_))
-    for k, i in enumerate(index):
-        row = prepared.statistics(rows_at(source.X, [i]), counting[[i]])
-        try:
-            parameters, size = target_parameters(prepared, source.labels - row, target)
-        except InvalidStatistics:
-            continue
+    mean, pulls = F.form.mean(point.parameters), np.zeros((len(signs), F.form.size))
+    counting = source.rows.only("a target without a row").weights(len(prepared.classes_))[index]
+    X = rows_at(source.X, index)
+    for pull, sign in zip(pulls, signs):
+        further = prepared.statistics(X, counting * sign[:, None])
+        parameters, size = target_parameters(prepared, source.labels - DIFFERENCE * further, target)
         lost = source.target.statistics - size * prepared.mean_parameters(parameters)
-        pulls[k] = F.form.sums(lost) - (source.target.size - size) * mean
-    return source.target.weight * (F.form.differences(pulls) if F.dense else pulls).T
+        pull[:] = F.form.sums(lost) - (source.target.size - size) * mean
+    return source.target.weight / DIFFERENCE * (F.form.differences(pulls) if F.dense else pulls).T

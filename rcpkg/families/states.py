@@ -96,7 +96,7 @@ class StateFamily(CountFamily):
             X = np.where(np.isnan(X), -1.0, X)
             largest = X.max()
         if X.min() < -1 or largest > LARGEST_CODE:
-            self._refuse_codes(X < -1, f"Negative values in data passed to {type(self).__name__} (input X)")
+            self._refuse_codes(X < -1, "Negative values in data passed to the model (input X)")
             self._refuse_codes(X > LARGEST_CODE, f"Values above {LARGEST_CODE}")
         codes = X.astype(np.int32)
         self._refuse_codes(codes != X, "Values that are not integers")

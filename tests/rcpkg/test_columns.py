@@ -76,6 +76,8 @@ COLUMNS = {
     "fractions": (cycled(Fraction(1, 2), Fraction(2), Fraction(1)), NUMBERS),
     "text": (cycled("a", "b", "c"), TEXT),
     "text, one missing": (cycled("a", None, "c"), TEXT),
+    "numbers as text, one missing": (cycled("1", None, "3.5"), NUMBERS),
+    "missing values only": ([None] * N, NUMBERS),
     "dates": ([DAY + datetime.timedelta(days=i * i % 7) for i in range(N)], DATES),
     "dates, one missing": ([None, *(DAY + datetime.timedelta(days=i % 5) for i in range(1, N))], DATES),
     "times of the day": (cycled(datetime.time(1), datetime.time(2)), DATES),
@@ -121,6 +123,18 @@ def nullable(values):
         return values.convert_dtypes()
 
 
+def strings(values):
+    if not all(value is None or isinstance(value, str) for value in values):
+        raise TypeError("these are no strings")
+    return frame(pd.Series(values, dtype="string"))
+
+
+def in_folders(values):
+    table = arrow(values).append_column("label", pa.array(Y))
+    first, second = (parquet(table.slice(start, N // 2)) for start in (0, N // 2))
+    return Rows.from_parquet([first.parent, second], "label", features=["size", "it"])
+
+
 #: name -> a function that puts a column of values beside one of floats; what it cannot hold it raises
 CONTAINERS = {
     "array of objects": lambda values: np.column_stack([SIZE.astype(object), objects(values)]),
@@ -128,6 +142,7 @@ CONTAINERS = {
     "pandas, objects": lambda values: frame(pd.Series(objects(values))),
     "pandas, inferred": lambda values: frame(pd.Series(values)),
     "pandas, nullable": lambda values: nullable(frame(pd.Series(values))),
+    "pandas, strings": strings,
     "pandas, of arrow": lambda values: frame(pd.array(values, dtype=pd.ArrowDtype(pa.array(values).type))),
     "pandas, category": lambda values: frame(pd.Categorical(values)),
     "pandas, category of arrow": lambda values: frame(
@@ -146,6 +161,7 @@ CONTAINERS = {
     ),
     "blocks of arrow": lambda values: Rows.from_arrays(arrow(values), Y, block_size=N // 2),
     "parquet": lambda values: Rows.from_parquet(parquet(arrow(values).append_column("label", pa.array(Y))), "label"),
+    "parquet, several": in_folders,
 }
 CANNOT_HOLD = (TypeError, ValueError, OverflowError, pa.ArrowException, pl.exceptions.PolarsError, AttributeError)
 
@@ -186,7 +202,7 @@ def fitted_to(model, X):
 PRODUCT = ProductModel([("n", GaussianNB(), [0]), ("c", CategoricalNB(prior_strength=1.0), [1])])
 
 
-@pytest.mark.filterwarnings("ignore:X .*feature names")  # frames are compared with arrays
+@pytest.mark.filterwarnings("ignore:X .*feature names", "ignore:feature .* holds missing values only")
 @pytest.mark.parametrize("column", COLUMNS)
 @pytest.mark.parametrize("container", CONTAINERS)
 def test_containers_make_no_difference(container, column):
@@ -437,6 +453,16 @@ def test_columns_of_one_name_are_refused(name):
     X.columns = pd.Index([name, name], tupleize_cols=False)
     with pytest.raises(ValueError, match=re.escape(f"several columns named {name!r}: rename all but one")):
         GaussianNB().fit(X, Y)
+
+
+def test_a_frame_without_columns_is_no_table():
+    with pytest.raises(ValueError, match=r"0 feature\(s\) \(shape=\(24, 0\)\) while a minimum of 1 is required"):
+        GaussianNB().fit(frame(SIZE)[[]], Y)
+
+
+def test_an_infinite_decimal_is_no_large_integer():
+    with pytest.raises(ValueError, match="contains infinity"):
+        GaussianNB().fit(frame(pd.Series(cycled(Decimal("Infinity"), Decimal(1)), dtype=object)), Y)
 
 
 def test_records_are_no_table():

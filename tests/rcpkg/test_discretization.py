@@ -1,5 +1,6 @@
 """rcpkg.discretization: cuts of least entropy, and their price by Fayyad and Irani (1993)."""
 
+import pickle
 from itertools import pairwise
 
 import numpy as np
@@ -7,10 +8,12 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import load_iris, load_wine
+from sklearn.metrics import log_loss
+from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import check_estimator
 
-from rcpkg import CategoricalNB, MDLDiscretizer
+from rcpkg import CategoricalNB, MDLDiscretizer, RiskCalibration, RiskCalibrationCV, Rows
 from rcpkg.discretization import mdl_cuts
 
 
@@ -101,6 +104,37 @@ def test_in_a_pipeline_it_sees_training_rows_only():
     pipeline = make_pipeline(MDLDiscretizer(), CategoricalNB(prior_strength=1.0)).fit(X[::2], y[::2])
     assert_array_equal(pipeline[0].cuts_[2], clone(pipeline[0]).fit(X[::2], y[::2]).cuts_[2])
     assert pipeline.score(X[1::2], y[1::2]) > 0.9
+
+
+def test_cuts_behind_a_choice_of_the_weight_are_made_anew_in_each_fold():
+    X, y = load_iris(return_X_y=True)
+    X, y, weights = X[::3], np.array(["a", "b", "c"])[y[::3]], np.r_[0.0, np.ones(49)]
+    cv, settings = StratifiedKFold(3), {"target": "pooled", "target_weights": [1.0], "closed_form": False}
+    pipeline = make_pipeline(MDLDiscretizer(), CategoricalNB(prior_strength=1.0))
+    by_hand = make_pipeline(MDLDiscretizer(), RiskCalibration(pipeline[-1], target_weight=1.0))
+    model = RiskCalibrationCV(pipeline, cv=cv, **settings).fit(X, y, sample_weight=weights)
+    X, y, losses = X[1:], y[1:], []
+    for train, held in cv.split(X, y):
+        fit = clone(by_hand).fit(X[train], y[train])
+        losses.append(log_loss(y[held], fit.predict_proba(X[held]), normalize=False))
+    assert model.cv_results_.log_loss[0] == pytest.approx(sum(losses) / 49, abs=1e-4)  # √ of the gain that ends folds
+    whole = clone(by_hand).fit(X, y)
+    assert_allclose(model.predict_proba(X), whole.predict_proba(X), atol=1e-4)
+    assert model.n_features_in_ == 4 and clone(model).fit(X, y).validation_ == "3 folds"
+    with pytest.warns(UserWarning, match="the steps before the model have seen the rows that it would leave out; 5"):
+        RiskCalibrationCV(pipeline, cv="loo").fit(X, y)
+    with pytest.raises(ValueError, match="RiskCalibration calibrates a model and no pipeline"):
+        RiskCalibration(pipeline).fit(X, y)
+
+
+def test_names_of_columns_go_through_a_choice_of_the_weight():
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    model = RiskCalibrationCV(make_pipeline(MDLDiscretizer(), CategoricalNB(prior_strength=1.0))).fit(X, y)
+    assert model.validation_ == "5 folds" and list(model.feature_names_in_) == list(X.columns)
+    assert_array_equal(pickle.loads(pickle.dumps(model)).predict_proba(X), model.predict_proba(X))
+    assert_array_equal(clone(model).fit(Rows.from_arrays(X, y)).predict_proba(X), model.predict_proba(X))
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.predict(X.iloc[:, ::-1])
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")

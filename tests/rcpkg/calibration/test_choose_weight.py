@@ -277,16 +277,18 @@ def test_what_does_no_better_than_class_frequencies_says_so():
 
 @each_target
 def test_what_the_sentence_takes_rows_to_gain_is_what_leave_one_out_says(name, target, monkeypatch):
-    """Leave-one-out takes the derivative of the target, which the sentence leaves a row out of."""
     path, _, y = newton(name, target)
     found = path.follow(3.0)
     before, after = (-log_P[range(len(y)), y] for log_P in (kept(path), path.left_out()[0]))
-    monkeypatch.setattr(left_out, "OF_TARGET", 2 * len(y))
-    gained = left_out.optimism(found.point, path.prepared, target)
+    monkeypatch.setattr(left_out, "PROBES", 400)
+    gained = left_out.optimism(found.point, path.prepared, target, before)
     assert gained.mean() == pytest.approx((after - before).mean(), rel=0.1)
     monkeypatch.undo()
-    some = left_out.optimism(found.point, path.prepared, target)
+    some = left_out.optimism(found.point, path.prepared, target, before)
     assert some.mean() == pytest.approx(gained.mean(), rel=0.3)
+    monkeypatch.setattr(left_out, "LOOKED_AT", len(y))
+    few = left_out.optimism(found.point, path.prepared, target, before)
+    assert few.mean() == pytest.approx(gained.mean(), rel=0.5)
 
 
 def test_what_is_worse_than_its_closed_form_says_so():
