@@ -36,18 +36,6 @@ def test_cuts_of_a_comparison_do_not_see_the_labels_that_it_is_judged_by():
     assert whole.X.shape != changed.X.shape or (whole.X != changed.X).any()
 
 
-@pytest.mark.needs_data
-def test_comparisons_are_made_with_the_codes_of_the_rows_that_are_tried(monkeypatch):
-    """What `both_codes` cuts first are four fifths of the training rows; the held-out labels change nothing there."""
-    study.both_codes.cache_clear()
-    trial, final, _ = study.both_codes("hepatitis", 5, before.ALL_ROWS)
-    rows = before.part("hepatitis", 5, before.ALL_ROWS)
-    assert len(trial.y) + len(trial.y_test) == len(final.y) == rows.n_train
-    held = len(trial.y_test) / len(final.y)
-    assert held == pytest.approx(0.2, abs=0.01)
-    assert_array_equal(np.sort(np.concatenate([trial.y, trial.y_test])), np.sort(final.y))
-
-
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_gradient_of_logistic_regression(n_classes):
     """Of Σ −log p/n + |w|²/(2 C n), by finite differences; and a fit that is stopped fails."""

@@ -21,11 +21,11 @@ from rcpkg import (
     SharedVarianceGaussianNB,
 )
 from rcpkg.base import log_posterior
-from rcpkg.calibration.conditional import Conditional, Curvature, conjugate
+from rcpkg.calibration.conditional import Conditional
 from rcpkg.calibration.coordinates import linear_coordinates
 from rcpkg.calibration.features import Features, products
 from rcpkg.calibration.logistic import LogisticObjective
-from rcpkg.calibration.newton import quasi_newton, search_start
+from rcpkg.calibration.newton import search_start
 from rcpkg.calibration.objective import Objective
 from rcpkg.capabilities import can
 
@@ -147,18 +147,6 @@ def test_gradient_and_curvature_of_the_objective(name, free, l2, weighted):
 
 
 @pytest.mark.parametrize("name", ["CategoricalNB", "QDA"])
-def test_rows_that_do_not_doubt_leave_at_least_half_of_the_curvature(name):
-    """Without rows of little weight between two classes: H/2 ⪯ H', and the diagonal blocks are those of H."""
-    objective, B = objective_of(name, 0.5, 2, True)
-    V = 4 * objective.contrasts(B)  # surer posteriors
-    H, rough = (objective.curvature(V, negligible=negligible) for negligible in (0.0, 0.5))
-    assert not np.array_equal(H, rough)
-    p = V.shape[1]
-    assert np.allclose(H[:p, :p], rough[:p, :p], rtol=1e-9, atol=1e-15)
-    assert np.linalg.eigvalsh(rough - H / 2).min() > -1e-12 * np.abs(H).max()
-
-
-@pytest.mark.parametrize("name", ["CategoricalNB", "QDA"])
 def test_diagonal_of_the_hessian(name):
     objective, B = objective_of(name, 1.5, 3, True)
     h = objective.diagonal(B)
@@ -200,39 +188,6 @@ def test_what_stands_for_a_hessian_leads_to_the_same_optimum(name, b, monkeypatc
             other = ConditionalLikelihood(ML[name], target_weight=b, tol=1e-8).fit(X, y)
         assert other.converged_ and other.objective_ == pytest.approx(best.objective_, abs=1e-10)
         assert np.allclose(other.predict_proba(X), best.predict_proba(X), rtol=0, atol=1e-5)
-
-
-def test_quasi_newton_steps_satisfy_the_secant_equation():
-    """H⁻¹y = s for the last pair; without pairs, the first inverse Hessian's own."""
-    objective, B = objective_of("LDA", free=2)
-    V = objective.contrasts(B)
-    curvature = Curvature.from_blocks([objective.curvature(V)])
-    rng = np.random.default_rng(0)
-    pairs = []
-    for _ in range(3):
-        step = 0.1 * rng.standard_normal(V.shape)
-        pairs.append((step.ravel(), (objective(V + step).gradient - objective(V).gradient).ravel()))
-    assert np.allclose(quasi_newton(pairs[-1][1], curvature.solve, pairs), pairs[-1][0], rtol=0, atol=1e-10)
-    g = objective(V).gradient.ravel()
-    assert np.allclose(objective.curvature(V) @ quasi_newton(g, curvature.solve, ()), g, rtol=0, atol=1e-9)
-
-
-@pytest.mark.parametrize("l2", [0.0, 2.0])
-@pytest.mark.parametrize("name, free", [("CategoricalNB", 2), ("CategoricalNB", 3), ("QDA", 3)])
-def test_conjugate_gradients_solve_newtons_system(name, free, l2):
-    """Products with the Hessian are changes of the gradient, and H x = g but for what is let stand of g."""
-    objective, B = objective_of(name, l2, free, weighted=True, kind="conditioned")
-    V = objective.contrasts(B) + 0.1 * np.random.default_rng(0).standard_normal((free, B.shape[1]))
-    of_rows, D = objective.hessian(V), np.random.default_rng(1).standard_normal(V.shape)
-    change = (objective(V + 1e-5 * D).gradient - objective(V - 1e-5 * D).gradient) / 2e-5
-    assert np.allclose(of_rows(D), change, rtol=1e-4, atol=1e-6)
-    g = objective(V).gradient.ravel()
-    curvature = Curvature.from_blocks(list(objective.curvature(V, full=False)))
-    squared = g @ curvature.solve(g)
-    g *= 0.09 / np.sqrt(squared)
-    x = conjugate(g, lambda d: of_rows(d.reshape(V.shape)).ravel(), curvature.solve)
-    rest = g - of_rows(x.reshape(V.shape)).ravel()
-    assert rest @ curvature.solve(rest) <= 1.01 * 0.09**2 * 0.1**2 and g @ x > 0
 
 
 @pytest.mark.parametrize("b", [0.0, 1.0])
