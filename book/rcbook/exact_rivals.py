@@ -31,8 +31,9 @@ class JointLaw(ClassifierMixin, BaseEstimator):
     def fit(self, X: pd.DataFrame, y: NDArray) -> Self:
         """Learn the law, of numbers that are standardised and of categories."""
         self.classes_, labels = np.unique(y, return_inverse=True)
-        self.numbers_ = list(X.select_dtypes("number").columns)
-        self.states_ = {name: np.unique(X[name].dropna().to_numpy(str)) for name in X.drop(columns=self.numbers_)}
+        known = X.loc[:, X.notna().any()]
+        self.numbers_ = list(known.select_dtypes("number").columns)
+        self.states_ = {name: np.unique(X[name].dropna().to_numpy(str)) for name in known.drop(columns=self.numbers_)}
         numbers = X[self.numbers_].to_numpy(float)
         self.scale_ = np.nanmean(numbers, axis=0), np.maximum(np.nanstd(numbers, axis=0), 1e-9)
         self._learn(*self._parts(X), labels)

@@ -93,3 +93,12 @@ def test_states_keep_what_is_missing():
     found = as_states(pd.DataFrame({"a": [1.0, np.nan], "b": ["x", None]}))
     assert found.isna().to_numpy().tolist() == [[False, False], [True, True]]
     assert found.a[0] == "1.0"
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_features_without_values_say_nothing(name):
+    model, columns = MODELS[name]
+    X, y = table()
+    expected = model.fit(X[columns], y).predict_proba(X[columns])
+    empty = X[columns].assign(no_state=None, no_number=np.nan)
+    assert_allclose(model.fit(empty, y).predict_proba(empty), expected, atol=1e-12)
