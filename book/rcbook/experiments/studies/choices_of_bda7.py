@@ -18,8 +18,7 @@ BDA7 and QB are best on segmentation, that BDA7 is consistently better than QB a
 similar on diabetes, and that QB is better on cover type. Stated before they are run: ours agree with the first if in
 more than half of the columns BDA7 has the lower mean than QB and RDA and p is below .05 for both; with the second if in
 more than half RDA is significantly worse; with the third if BDA7 has the lower mean in every column; with the fourth
-if in more than half no p is below .05. On cover type our test rows are others, so that nothing follows. These runs were
-ended by the clock.
+if in more than half no p is below .05. On cover type our test rows are others, so that nothing follows.
 """
 
 import warnings
