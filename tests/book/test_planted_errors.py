@@ -275,6 +275,7 @@ PLANTED = [
 ]
 
 
+SECONDS = 2.0  # of the processor, after which no further error of the sample is tried in a check
 # parts I to III, of whose checks each error of the sample that passes is accepted with its reason
 SAMPLED = tuple(chapter for chapter in dict.fromkeys(row.chapter for row in PLANTED) if chapter < "18" or chapter > "9")
 
@@ -374,7 +375,8 @@ class Chapter:
     def unseen(self, check: int, namespace: dict[str, Any]) -> list[tuple[str, str, str]]:
         """Check, kind and text of the errors in the sample of `planting` that a check does not see."""
         (tag,) = (tag for tag in self.tags[check] if tag.startswith("check:"))
-        found = planting.planted(self.sources[check], namespace, restored, partial(planting.rank, tag), ranks=1)
+        order = partial(planting.rank, tag)
+        found = planting.planted(self.sources[check], namespace, restored, order, ranks=1, longest=SECONDS)
         return [(tag, of.kind, of.site.text) for of in found if of.result == "unseen"]
 
     def with_error(self, row: InCode | InLibrary, check: int, namespace: dict[str, Any]) -> BaseException | None:
