@@ -89,7 +89,7 @@ class ChapterSymbols(Written):
         if not len(rows):
             return []
         link = "Symbols that the whole book shares are on the page {ref}`notation`."
-        return [":::{admonition} Symbols of this chapter", ":class: dropdown", link, "", *markdown(rows), ":::"]
+        return [":::{dropdown} Symbols of this chapter", link, "", *markdown(rows), ":::"]
 
 
 SUMMARY = re.compile(r"^<!-- summary: (.+) -->$", re.MULTILINE)
@@ -173,21 +173,26 @@ CARDS, MARK = "book/api/models", "<!-- one section a classifier -->"
 
 
 def classifier_card(entry: Any) -> list[str]:
-    """The section of a classifier: idea, formula, when to take it and when not, cost, missing values, code."""
-    see = f"{{numref}}`Chapter %s <{entry.chapter}>`, {{py:obj}}`all parameters <{documented(entry.name)}>`"
+    """The section of a classifier: idea, formula, when to take it and when not, code, cost, gaps, see also."""
+    entries = classifier_entries()
+    rooms = entries.name.map(documented).str.rpartition(".")[0]
+    room = rooms[entries.name == entry.name].item()
+    near = (entries.chapter == entry.chapter) if (entries.chapter == entry.chapter).sum() > 1 else rooms == room
+    beside = entries.name[near & (entries.name != entry.name)]
+    see = [f"{{numref}}`Chapter %s <{entry.chapter}>`", f"{{py:obj}}`all parameters <{documented(entry.name)}>`"]
     said = {
         "Idea": entry.assumes,
         "Take it for": entry.when,
         "Do not take it for": entry.not_for,
-        "Missing values": entry.unknown.removeprefix("missing: "),
         "Cost of a fit": entry.cost,
+        "Missing values": entry.unknown.removeprefix("missing: "),
         "It takes": takes(entry.name),
-        "See also": see,
+        "See also": ", ".join([*see, *(f"{{ref}}`{name} <models-{name.lower()}>`" for name in beside)]),
     }
     items = [f"- **{place}**: {text}." for place, text in said.items()]
-    code = [line for line in example(entry.name) if line]
-    lines = [f"## {entry.name}", "", items[0], "", "$$", entry.formula, "$$", "", *items[1:], ""]
-    return [*lines, "```pycon", *code, "```", ""]
+    code = ["```pycon", *(line for line in example(entry.name) if line), "```"]
+    head = [f"(models-{entry.name.lower()})=", f"## {entry.name}", "", items[0], "", "$$", entry.formula, "$$"]
+    return [*head, "", *items[1:3], "", *code, "", *items[3:], ""]
 
 
 def add_cards(app: Sphinx, document: str, source: list[str]) -> None:

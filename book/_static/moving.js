@@ -408,16 +408,17 @@ window.movingPictures = (() => {
       draw("path", { d: line([[0, 0], [best, 1]], box), class: "fibre own" }, box.marks);
       const [u, v] = [box.x(data.counts[0] / total), box.y(data.counts[2] / total)];
       draw("path", { d: `M${u - 7} ${v}L${u} ${v - 7}L${u + 7} ${v}L${u} ${v + 7}Z`, class: "closed-form" }, box.marks);
-      [[gradient, "class-1 way"], [calibrated, "class-0 way"]].forEach(([way, look]) => {
-        draw("path", { d: line(way, box), class: look }, box.marks);
-        const [x, y] = way.at(-1);
-        draw("circle", { cx: box.x(x), cy: box.y(y), r: 5, class: `${look} end` }, box.marks);
-      });
+      for (const [name, way] of Object.entries({ gradient, calibrated })) {
+        const [style, [x, y]] = [`--shade: ${data.colours[name]}`, way.at(-1)];
+        draw("path", { d: line(way, box), class: "way", style }, box.marks);
+        draw("circle", { cx: box.x(x), cy: box.y(y), r: 5, class: "end", style }, box.marks);
+        draw("text", { x: box.x(x) + 9, y: box.y(y) + 5, class: "note" }, box.marks, name);
+      }
       draw("rect", { x: box.x(start[0]) - 6, y: box.y(start[1]) - 6, width: 12, height: 12, class: "start" }, box.marks);
       const ends = [calibrated, gradient].map((way) => lossesOfStates(way.at(-1), data));
       said.textContent = `Log-loss at the start ${fixed(lossesOfStates(start, data).logLoss, 3)}. ` +
-        `Calibration (blue) ends at log-loss ${fixed(ends[0].logLoss, 3)}, joint log-likelihood of a row ${fixed(ends[0].joint, 2)}; ` +
-        `gradient steps (orange) at ${fixed(ends[1].logLoss, 3)} and ${fixed(ends[1].joint, 2)}.`;
+        `Calibration ends at log-loss ${fixed(ends[0].logLoss, 3)}, joint log-likelihood of a row ${fixed(ends[0].joint, 2)}; ` +
+        `gradient steps at ${fixed(ends[1].logLoss, 3)} and ${fixed(ends[1].joint, 2)}.`;
     }
 
     show(0);

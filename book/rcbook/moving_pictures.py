@@ -12,6 +12,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from rcbook.figures import look
 from rcbook.simulation import clouds
 from rcpkg import QDA, RiskCalibration
 from rcpkg.base import Array
@@ -38,7 +39,8 @@ def calibrated_clouds() -> dict[str, Any]:
 def leaf_and_fibre() -> dict[str, Any]:
     """How often class 0 has each of its three states; class 1 is the mirror image. Each feature comes in copies."""
     settings = {"copies": 3, "rate": 0.2, "gradientStep": 0.002, "updates": 400}
-    return {"counts": [50, 30, 20], "start": [0.1, 0.3], **settings}
+    colours = {way: look(method)["color"] for way, method in (("calibrated", "published"), ("gradient", "gradient"))}
+    return {"counts": [50, 30, 20], "start": [0.1, 0.3], **settings, "colours": colours}
 
 
 def gap_classifiers() -> tuple[dict[str, Any], Array, Array]:

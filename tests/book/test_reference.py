@@ -139,6 +139,10 @@ def test_card_of_a_classifier_has_all_its_places(entry):
     card = "\n".join(registers.classifier_card(entry))
     assert all(place and place == place.strip() for place in entry)
     assert ">>> from rcpkg import" in card and f"{entry.name}(" in card.partition("```pycon")[2]
+    places = ("Idea", "Take it for", "Do not take it for", "Cost of a fit", "Missing values", "It takes", "See also")
+    found = [card.index(mark) for mark in (*(f"- **{place}**: " for place in places[:3]), "```pycon")]
+    found += [card.index(f"- **{place}**: ") for place in places[3:]]
+    assert found == sorted(found) and entry.formula in card
 
 
 MODELS = {"ProductModel": [[("block", QDA(), [0, 1])]], "Mixture": [QDA()]}
