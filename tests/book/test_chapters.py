@@ -1,6 +1,10 @@
 """Every chapter keeps the rules of `book/_tools/checks.py` and is stored as `book/_tools/notebooks.py` writes it."""
 
 import ast
+import builtins
+import dis
+import inspect
+import re
 
 import checks
 import nbformat
@@ -15,8 +19,6 @@ MAX_BYTES = 1_000_000
 def test_chapter_keeps_the_rule(rule, notebook):
     assert list(checks.RULES[rule](notebook)) == []
 
-
-LONG_CELLS = [line.split(",") for line in (ROOT / "tests/book/long_cells.csv").read_text("utf-8").splitlines()]
 
 # pages of instructions and projects: executed like chapters, without their exercises
 INSTRUCTIONS = [
@@ -62,13 +64,32 @@ def lines(cell):
     return sum(1 for number, line in enumerate(source.splitlines(), 1) if line.strip() and number not in imported)
 
 
-def test_folded_cells_are_short(chapter, notebook):
-    """A folded cell has at most 15 lines; the list of those that are longer has no others."""
+def test_folded_cells_are_short(notebook):
+    """About 15 lines: more belongs to a function of rcbook.draw or rcbook.trials."""
     folded = [cell for cell in checks.code_cells(notebook) if checks.FOLDED & set(checks.tags(cell))]
-    long = {cell.id for cell in folded if lines(cell) > 15}
-    listed = {cell for page, cell in LONG_CELLS if page == chapter.stem}
-    assert not long - listed, "move what these cells do to a function of rcbook.draw or rcbook.trials"
-    assert not listed - long, "no longer long: take these cells off tests/book/long_cells.csv"
+    assert [(cell.id, lines(cell)) for cell in folded if lines(cell) > 19] == []
+
+
+def names(code, operations):
+    """Names of a code object, and of those in it, on which one of the operations works."""
+    found = {step.argval for step in dis.get_instructions(code) if step.opname in operations}
+    return found.union(*(names(part, operations) for part in code.co_consts if inspect.iscode(part)))
+
+
+def test_visible_cells_use_names_that_a_reader_sees(notebook):
+    """A name is made in a visible cell, imported, or explained by a comment of the cell that uses it."""
+    lacking, known = {}, set(dir(builtins))
+    shown = [cell.id for cell in checks.in_view(notebook) if not isinstance(cell, str)]
+    for place, cell in enumerate(checks.code_cells(notebook)):
+        source = checks.plain_python(cell.source)
+        code, nodes = compile(source, cell.id, "exec"), list(ast.walk(ast.parse(source)))
+        imported = [name for node in nodes if isinstance(node, ast.Import | ast.ImportFrom) for name in node.names]
+        known |= {(name.asname or name.name).split(".")[0] for name in imported}
+        if place and cell.id in shown and not checks.FOLDED & set(checks.tags(cell)):  # the page folds the first
+            known |= names(code, {"STORE_NAME", "STORE_GLOBAL"})
+            used = names(code, {"LOAD_NAME", "LOAD_GLOBAL"}) - known
+            lacking[cell.id] = {name for name in used if not re.search(rf"#.*\b{name}\b", source)}
+    assert {cell: missing for cell, missing in lacking.items() if missing} == {}
 
 
 def test_table_of_contents_lists_every_chapter_in_order():

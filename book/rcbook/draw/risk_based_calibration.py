@@ -305,3 +305,29 @@ def regions(sepals: Any, before: Any, after: Any, y: Any) -> Any:
     species = ["setosa", "versicolor", "virginica"]
     figure.legend(axes[0].collections[:3], species, loc="outside lower center", ncols=3)
     return figure
+
+
+def slips_of_the_toy(first: Any, ours: pd.DataFrame) -> pd.DataFrame:
+    """Printed numbers of the toy of one variable beside those of its first model and of ``ours``, Table 1."""
+    line = np.linspace(-40, 40, 80001)
+    without_half = np.exp(-((line - first.parameters_[0]) ** 2)) / np.sqrt(2 * np.pi)
+    belief = first.predict_proba([[1.0]])[0]
+    label = np.array([0.0, 1.0])  # of the row (1, 2); its value is 1
+
+    def listed(*values: float) -> str:
+        return ", ".join(f"{value:.2f}" for value in values)
+
+    def statistics_after(lr: float) -> str:
+        return listed(*np.repeat(label + lr * (label - belief), 2))
+
+    density = "integral of the density, printed without the factor 1/2 in its exponent"
+    slips = {
+        "Table 1, row (0, 1), before any update": ("0.95", listed(ours.loc["0,1", 0])),
+        density: ("1", listed(np.sum(without_half) * 1e-3)),
+        "Figure 1a, posterior at x = 3": ("0.65, 0.35", listed(*first.predict_proba([[3.0]])[0])),
+        "Figure 1a, posterior at x = 1": ("", listed(*belief)),
+        "Figure 1a, soft loss of the row (1, 2)": ("0.35", listed(1 - belief[1])),
+        "statistics of the row (1, 2) with learning rate 1": ("-0.33, -0.33, 1.33, 1.33", statistics_after(1.0)),
+        "the same with learning rate 1/2": ("", statistics_after(0.5)),
+    }
+    return pd.DataFrame(slips, index=["printed", "computed"]).T

@@ -92,6 +92,35 @@ def power_of_verdicts(card: pd.DataFrame, compared: pd.DataFrame) -> pd.DataFram
     return worth
 
 
+METRICS = {
+    "train_error_percent": "training errors",
+    "test_error_percent": "test errors",
+    "iterations": "iterations",
+    "reach": "reach",
+    "count_win": "wins",
+    "count_draw": "draws",
+    "count_loss": "losses",
+}
+
+
+def power_in_words(compared: pd.DataFrame) -> list[str]:
+    """Items of a list: what the numbers of calibration decide, and tables of which all or few can be decided."""
+    lines = []
+    for metric in list(METRICS)[:3]:
+        part = compared[(compared.source == "rc2025") & (compared.metric == metric)]
+        agree = part.verdict.isin(["reproduced", "statistically consistent"])
+        lines.append(
+            f"* rc2025, {METRICS[metric]}: {agree.sum()} of {len(part)} numbers agree, "
+            f"and of those that agree {(agree & part.decidable).sum()} can be decided; on average "
+            f"{100 * part.others_pass.mean():.0f} per cent of the other methods would pass"
+        )
+    tables = {"VIII": "rc2024"} | dict.fromkeys(("6.1", "6.2", "6.3"), "thesis2007")
+    for table, source in tables.items():
+        part = compared[(compared.source == source) & (compared.table == table)]
+        lines.append(f"* {source}, Table {table}: {part.decidable.sum()} of {len(part)} can be decided")
+    return lines
+
+
 def widths_of_acceptance(compared: pd.DataFrame) -> dict[str, dict[str, float]]:
     """Median half-width of acceptance, as it is and with infinitely many runs."""
     rows = {}

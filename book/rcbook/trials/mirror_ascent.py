@@ -523,3 +523,19 @@ def stuck_updates(X: Array, gradient_of: Callable[..., Any], labels: Array, Y2: 
             "safe RC": max(beyond, 0.0),
         }
     return pd.DataFrame(priors).T.astype({"updates": int})
+
+
+def both_ways(
+    model: GaussianNB, X: Array, Y: Array, rate_of_rc: float, rate_of_gradient: float, T: int
+) -> dict[str, list[GaussianParameters]]:
+    """Parameters of RC, and of gradient ascent in eta, from the closed form."""
+    paths: dict[str, list[GaussianParameters]] = {"RC": [], "gradient ascent": []}
+    s, eta = model.statistics_, model.family_.natural_parameters(model.parameters_)
+    for _ in range(T + 1):
+        theta = model.parameters(s)
+        paths["RC"].append(theta)
+        s = s + rate_of_rc * model.statistics(X, Y - softmax_rows(model.log_joint(X, theta)))
+        theta = model.family_.from_natural(eta)
+        paths["gradient ascent"].append(theta)
+        eta = eta + rate_of_gradient * model.statistics(X, Y - softmax_rows(model.log_joint(X, theta)))
+    return paths

@@ -61,8 +61,8 @@ def plug_in_costs() -> tuple[Any, Any, Any, Any]:
     return p_x, costs, excess, bound
 
 
-def softmax_and_sigmoid() -> tuple[Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any]:
-    """Derivatives, kernels, limits and bounds of softmax and sigmoid."""
+def softmax_and_sigmoid() -> tuple[Array, Array, Array, Array, dict[str, Array]]:
+    """Vectors, eigenvalues and derivative of their softmax, points on a line; and what rules of both are off by."""
     rng = np.random.default_rng(13)
     a = np.vstack([rng.normal(scale=3, size=(200, 4)), np.zeros(4)])  # a tie
     p, h = softmax(a, axis=1), 1e-5
@@ -77,7 +77,15 @@ def softmax_and_sigmoid() -> tuple[Any, Any, Any, Any, Any, Any, Any, Any, Any, 
     tied = np.array([[2.0, 2.0, -1.0, 2.0], [0.5, 0.5, 0.4, -3.0]])
     shares = np.array([[1, 1, 0, 1], [1, 1, 0, 0]]) / [[3], [2]]
     line = np.linspace(-20, 20, 401)
-    return a, p, jacobian, stated, slope, eigenvalues, other, by_softmax, tied, shares, line
+    off = {
+        "derivative": stated - jacobian,
+        "slope": slope - expit(a) * expit(-a),
+        "arg max": softmax(1000 * a[:100], axis=1) - np.eye(4)[a[:100].argmax(axis=1)],
+        "ties": softmax(1000 * tied, axis=1) - shares,
+        "shift": softmax(a + other[:, :1], axis=1) - p,
+        "ratios": np.diff(by_softmax, axis=1) - np.diff(other, axis=1),
+    }
+    return a, eigenvalues, stated, line, off
 
 
 def sequences_and_bags() -> tuple[Any, Any, Any, Any, Any, Any, Any]:

@@ -104,3 +104,14 @@ def other_iterates() -> tuple[pd.Series, float, float, pd.Series]:
     agreeing = decided.agrees[decided.criterion == "rise of error"].mean()
     pairs = chosen_iterates(iterates)
     return pairs.best["RC"], 1 - len(decided) / len(of_rc), agreeing, pairs.accepted["GD"]
+
+
+def where_reach_is_off(exact: pd.DataFrame, card: pd.DataFrame) -> tuple[set[tuple], set[tuple]]:
+    """Tables and rows whose reach does not come out though their closed form does; those where gradient descent does
+    not."""
+    reach = exact[(exact.metric == "reach") & (exact.table != "IX")]
+    starts = card[card.method.isin(["ML", "MAP"]) & (card.verdict == "reproduced")]
+    starts = set(zip(starts.table, starts.row))
+    gd = card[(card.source == "rc2024") & (card.method == "GD")]
+    gd = gd[gd.metric.eq("empirical_error_fraction") & (gd.verdict != "reproduced")]
+    return set(zip(reach.table[~reach.agrees], reach.row[~reach.agrees])) & starts, set(zip(gd.table, gd.row))
