@@ -53,7 +53,7 @@ def test_chapter_is_small(chapter):
 
 
 def test_chapter_is_normalised(chapter):
-    assert notebooks.is_normalised(chapter)
+    assert notebooks.is_normalised(chapter), f"python book/_tools/notebooks.py {chapter.relative_to(ROOT)} stores it anew"
 
 
 def lines(cell):
