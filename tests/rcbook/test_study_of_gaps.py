@@ -168,3 +168,31 @@ def test_verdicts_follow_the_rules_of_the_protocol():
     assert row.p == contest(pair, [(ours, study.SHOWN_BOOSTING)], 0.01).p[0]
     told = study.verdicts(table)
     assert told.loc[("2", "numbers")].to_dict() == {"sets": 20, "as stated": 0, "refuted": 5, "open": 0}
+
+
+def test_one_set_that_is_worse_leaves_the_third_open_and_one_rival_refutes_the_first():
+    losses = made_up("numbers")
+    ours = study.OURS["numbers"]
+    kind = losses.index.get_level_values("kind")
+    losses.loc[("set 0", "0% at random"), ours] += 2
+    losses.loc[kind == "80% at random", "nearest neighbours"] = losses[ours] - 0.05
+    share = np.flatnonzero(kind == "50% at random")[:5]
+    losses.iloc[share, losses.columns.get_loc("forest")] = losses[ours].iloc[share] - 0.05
+    table = study.hypotheses({"numbers": losses}).set_index(["hypothesis", "kind"]).outcome
+    assert table["3", "0% at random"] == "" and table["3", "10% at random"] == "as stated"
+    assert table["1", "80% at random"] == "refuted" and table["1", "50% at random"] == ""
+    counted = study.wins(losses, ours, study.COMPLETE)
+    assert counted.loc["every one", ["sets", "50% at random"]].tolist() == [20, 15]
+    assert counted.loc["nearest neighbours", "80% at random"] == 0 and counted.loc["boosting", "35% by value"] == 20
+
+
+def test_sets_without_all_learners_are_not_counted_and_nothing_stored_gives_no_verdict():
+    losses = made_up("numbers")
+    losses.loc["set 3", "forest"] = np.nan
+    table = study.hypotheses({"numbers": losses})
+    assert set(table[table.hypothesis == "1"].sets) == {19} and set(table[table.hypothesis == "3"].sets) == {20}
+    counted = study.wins(losses, study.OURS["numbers"], study.COMPLETE)
+    assert counted.loc[["forest", "every one", "boosting"], "sets"].tolist() == [19, 19, 20]
+    assert study.candidate("numbers", losses) == study.OURS["numbers"]
+    empty = study.hypotheses({"numbers": losses.drop(columns=study.OURS["numbers"])})
+    assert empty.empty and study.verdicts(empty).empty
