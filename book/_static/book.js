@@ -88,6 +88,21 @@
     for (const fold of document.querySelectorAll("nav summary")) fold.setAttribute("aria-label", "Pages below this one");
   }
 
+  // of two folds in a row, of which the first shows nothing else, one that has no name of its own opens with the other
+  function joinFolds() {
+    const plain = (fold) => fold.querySelector("summary").textContent.includes("show source");
+    for (const fold of [...document.querySelectorAll("div.cell > details.hide:only-child")].reverse()) {
+      const next = fold.parentElement.nextElementSibling?.querySelector(":scope > details.hide");
+      if (!next) continue;
+      const mark = next.mark ?? next;
+      const [kept, joined] = plain(mark) ? [fold, mark] : [mark, fold];
+      if (!plain(joined)) continue;
+      joined.classList.add("joined");
+      joined.mark = kept;
+      kept.addEventListener("toggle", () => (joined.open = kept.open));
+    }
+  }
+
   // a link may lead into a closed solution
   function openTarget() {
     const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
@@ -100,6 +115,7 @@
 
   window.addEventListener("DOMContentLoaded", nameFolds);
   window.addEventListener("DOMContentLoaded", keepPunctuation);
+  window.addEventListener("DOMContentLoaded", joinFolds);
   window.addEventListener("beforeprint", beforePrint);
   window.addEventListener("afterprint", afterPrint);
   window.addEventListener("resize", markAll);

@@ -367,6 +367,27 @@ def test_no_formula_stays_faded_when_a_phone_is_turned(visit):
     assert page.locator("article mjx-container.goes-on").evaluate_all(fading) == []
 
 
+TWICE = """folds => folds.filter(fold => {
+  const next = fold.parentElement.nextElementSibling?.querySelector(':scope > details.hide');
+  const shown = [fold, next].filter(one => one?.querySelector('summary').offsetHeight);
+  return !fold.nextElementSibling && shown.length == 2 && shown.some(one => one.innerText.startsWith('show source'));
+}).map(fold => fold.innerText)"""
+
+OPENS = """joined => joined.filter(fold => {
+  for (const other of [true, false]) {
+    fold.mark.open = other;
+    fold.mark.dispatchEvent(new Event('toggle'));
+    if (fold.open != other) return true;
+  }
+}).map(fold => fold.innerText)"""
+
+
+def test_folded_code_has_one_mark_not_two_in_a_row(visit):
+    page = visit.show()
+    assert page.locator("div.cell > details.hide").evaluate_all(TWICE) == []
+    assert page.locator("details.joined").evaluate_all(OPENS) == []
+
+
 FOLDED = """links => links.map(link => link.hash).filter(hash =>
   document.getElementById(decodeURIComponent(hash.slice(1)))?.closest('.admonition.toggle-hidden'))"""
 
