@@ -502,7 +502,16 @@ def test_readings_precede_the_results_that_try_them(history):
     of_study["rc2025-pseudo-counts"] = "rc2025-pseudo-counts"
     same = ("reach-by-print", "reach-in-print", "nb-descent", "reported-iterate")
     of_study |= {name: name for name in (*same, "bda7-rules", "qb-priors", "rda-validation")}
-    later = ("zero-covariance", "rda-forms", "rda-swapped", "qb-scores", "qb-replaced", "nb-edges", "random-starts")
+    later = (
+        "zero-covariance",
+        "rda-forms",
+        "rda-swapped",
+        "qb-scores",
+        "qb-replaced",
+        "nb-edges",
+        "random-starts",
+        "random-starts-large",
+    )
     of_study |= {name: name for name in later}
     several = ("bda7-readings", "rc-readings", "gmm-readings", "pinv-intercept", "rc2025-first-rise")
     pairs = {

@@ -10,9 +10,15 @@ and is done sooner on pulsar, redwine and splice. Of no form any number.
 Stated before the study is run: the form with most of these numbers in agreement on the sets of odd number in the table
 is judged on those of even number. Accepted if there at least nine tenths agree, and more than as stated. It explains
 the numbers of the sets that it is run on that differ as stated and agree under it.
+
+It was refused: class means uniform on [0, 1] are best on the odd sets, and on the even ones 21 of 24 numbers agree,
+17 as stated. "random-starts-large": the same on the sets of more than 2,000 rows, on which no form had been run.
+Stated before: the form of uniform means is accepted if there at least nine tenths of the numbers agree, and more than
+as stated. It then explains the numbers of Table VIII, on all sets, that differ as stated and agree under it.
 """
 
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 
@@ -48,11 +54,12 @@ def starts(cell: Cell, seed: int) -> list[Record]:
     return records
 
 
-def _rows() -> Iterator[Cell]:
+def _rows(large: bool) -> Iterator[Cell]:
     sizes = data_rows("rc2024", "VIII").drop_duplicates("row").set_index("row").n_instances
     for cell in cells_of("rc2024", "VIII"):
-        if cell.method == "GD" and not cell.reason and int(sizes[cell.row]) <= MOST_ROWS:
+        if cell.method == "GD" and not cell.reason and (int(sizes[cell.row]) > MOST_ROWS) == large:
             yield cell
 
 
-Study("random-starts", rows=_rows, protocol=starts, quick=False)
+Study("random-starts", rows=partial(_rows, False), protocol=starts, quick=False)
+Study("random-starts-large", rows=partial(_rows, True), protocol=starts, quick=False)
