@@ -45,12 +45,14 @@ class Scorer:
     True
     """
 
+    classes_: list[Any]
+    n_features_in_: int
+
     def __init__(self, content: dict[str, Any]) -> None:
         if content.get("format") != FORMAT:
             raise ValueError(f"content must have the format {FORMAT!r}; got {content.get('format')!r}")
         self.content = content
-        self.classes_: list[Any] = content["classes"]
-        self.n_features_in_: int = content["n_features"]
+        self.classes_, self.n_features_in_ = content["classes"], content["n_features"]
         self._log_prior = _array(content["log_prior"])
         self._parts = [KINDS[part["kind"]](part) for part in content["parts"]]
 
