@@ -228,14 +228,22 @@ def test_no_edge_of_the_bins_gives_the_closed_form_of_indian_liver_and_qsar():
 
 def test_uniform_means_of_random_models_are_best_and_refused_by_the_rule_stated_before():
     """Chosen on the sets of odd number; on those of even number nine tenths had to agree."""
-    ours = scorecard.results("study", "random-starts")
-    parts = ours.method.str.split("|", expand=True)
-    ours = ours.assign(form=parts[0], method=parts[1], source="study")
-    judged = {form: scorecard.judged_beside("rc2024", "VIII", part) for form, part in ours.groupby("form")}
+
+    def judged_forms(study):
+        ours = scorecard.results("study", study)
+        parts = ours.method.str.split("|", expand=True)
+        ours = ours.assign(form=parts[0], method=parts[1], source="study")
+        return {form: scorecard.judged_beside("rc2024", "VIII", part) for form, part in ours.groupby("form")}
+
+    judged = judged_forms("random-starts")
     odd = {form: cells[cells.row.astype(int) % 2 == 1].agrees.sum() for form, cells in judged.items()}
     assert max(odd, key=odd.get) == "uniform"
     even = judged["uniform"].query("row.astype('int') % 2 == 0", engine="python")
     assert (even.agrees.sum(), even.agreed.sum(), len(even)) == (21, 17, 24) and 21 < 0.9 * 24
+    large = judged_forms("random-starts-large")
+    assert (large["uniform"].agrees.sum(), large["uniform"].agreed.sum()) == (16, 13) and 16 < 0.9 * 18
+    cells = large["uniform"].query("method == 'GD' and metric == 'empirical_error_fraction'").set_index("dataset")
+    assert (cells.value > cells.printed)[["letterrecog", "optdigits"]].all()
 
 
 # Second moments about zero --------------------------------------------------------------------------
