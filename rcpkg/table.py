@@ -165,6 +165,7 @@ def _columns_of(frame: pd.DataFrame) -> Columns:
         else:
             numbers.append(name)
             deviation = column.astype(float) - column.astype(float).mean()
+            deviation /= deviation.abs().max() or 1.0  # whose cube might overflow
             spread = np.sqrt((deviation**2).mean())
             commonest = column.value_counts().iloc[0] / len(column)
             if commonest <= MOST_OF_A_VALUE and abs((deviation**3).mean()) > SKEWED * spread**3:

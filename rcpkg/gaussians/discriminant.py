@@ -209,14 +209,20 @@ class EDDA(GaussianDensities, GridClassifier):
         self.covariances_ = edda_covariances(counts, scatters, self.model_, self.tol, rows=sample.class_sizes)[0]
 
 
+@constructed
 class NearestMeans(MomentClassifier):
     r"""The class of the nearest mean: Gaussians :math:`N(\bar x_h,\sigma^2I)`, equal class probabilities.
 
     :math:`\sigma^2` is the maximum-likelihood estimate, the mean within-class variance of the features (1
-    where that is 0: it does not move the decision). There are no parameters; distances are in the features' units.
+    where that is 0: without a cost it does not move the decision). Distances are in the features' units.
 
     Missing values (NaN) are integrated out in predictions, which leaves distances over what the row has; training does
     not take them.
+
+    Parameters
+    ----------
+    cost : array of shape (r, r), optional
+        As in `BDA7`.
 
     Attributes
     ----------
@@ -241,6 +247,8 @@ class NearestMeans(MomentClassifier):
     array([[0.  , 0.81, 0.19],
            [0.  , 1.  , 0.  ]])
     """
+
+    cost: ArrayLike | None = None
 
     means_: ClassVar[Array]
     variance_: ClassVar[float]

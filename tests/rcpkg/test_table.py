@@ -48,6 +48,12 @@ def test_columns_are_seen():
     assert set(shown.colour.dropna()) == {"red", "blue", "green"}
 
 
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_skewness_of_huge_numbers_does_not_overflow():
+    x = np.random.default_rng(0).exponential(size=200)
+    assert TableColumns().fit(pd.DataFrame({"x": 1e140 * x})).columns_.skewed == ["x"]
+
+
 def test_skewed_numbers_that_vary_little_about_a_large_mean_are_transformed():
     """Without standardisation the power is about -5000, and all values are the same one."""
     x = 1000 + np.exp(np.random.default_rng(0).standard_normal(200)) / 10
