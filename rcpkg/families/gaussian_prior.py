@@ -148,8 +148,8 @@ class GaussianPrior(GaussianSettings, Family):
 
         For all classes, variances t in the directions in which the rows do not differ at all; for a class whose
         covariance is still singular, t times the variance of each feature within the classes, or in all rows, divided
-        by their number, where it has none within any class but differs between them. Where rows are few, all classes
-        have the part `_want_of_rows` of the latter; without ``n_rows`` they are not few.
+        by the number of those off the commonest value, where it has none within any class but differs between them.
+        Where rows are few, all classes have the part `_want_of_rows` of the latter; without ``n_rows`` they are not.
         """
         form, t, n = self.shape, self.singular_ridge, self._weight(statistics).sum(axis=0)
         _, scatter, weight = self._means_and_scatter(statistics)
@@ -164,11 +164,11 @@ class GaussianPrior(GaussianSettings, Family):
             name = self._feature_name(int(np.argmax(tells)))
             warn(
                 f"{name} is constant within each class, and not the same in all: it tells classes apart without error, "
-                "and its variance is taken for singular_ridge times that in all rows, divided by their number. Give it "
-                "to CategoricalNB, as a block of a ProductModel, if it is a category; see whether it was made from the "
-                "labels"
+                "and its variance is taken for singular_ridge times that in all rows, divided by the number of those "
+                "off its commonest value. Give it to CategoricalNB, as a block of a ProductModel, if it is a category; "
+                "see whether it was made from the labels"
             )
-            variances[tells] /= rows
+            variances[tells] /= np.maximum(rows * self._off_the_commonest(statistics)[tells], 1.0)
         variances[by_within] = form.diagonal(within)[by_within]
         (base, n_constant), full = form.constant_directions(total, power), t * form.from_diagonal(variances)
         lack = 0.0 if n_rows is None else self._want_of_rows(statistics, n_rows, len(variances) - n_constant)
@@ -181,6 +181,14 @@ class GaussianPrior(GaussianSettings, Family):
         valid = [not isinstance(form.whitener((S + base)[None], P + form.diagonal(base)), Fault) for S, P in parts]
         chosen = [of_few if sound else full for sound in valid]
         return form.over(weight) * (chosen[0] if form.shared else np.array(chosen))
+
+    def _off_the_commonest(self, statistics: Statistics) -> Array:
+        """Share of the rows that do not have the commonest value of each feature, if that is one in each class: so many
+        rows say that it tells classes apart."""
+        weight = self._weight(statistics)
+        values = statistics.first / np.where(weight > 0, weight, 1.0)
+        near = np.abs(values[:, None] - values) <= 1e-6 * np.ptp(values, axis=0)
+        return 1 - np.einsum("abj,bj->aj", near, np.broadcast_to(weight, values.shape)).max(axis=0) / weight.sum(axis=0)
 
     def _check_prior(self, d: int) -> None:
         if isinstance(self.prior_mean, str):

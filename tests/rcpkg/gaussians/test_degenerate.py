@@ -496,3 +496,14 @@ def test_a_prior_keeps_the_safeguard_of_few_rows(name):
     models = [clone(GAUSSIAN[name]).set_params(prior_strength=m).fit(X[train], y[train]) for m in (0.0, 0.001, 1.0)]
     losses = [log_loss(y[~train], model.predict_proba(X[~train])) for model in models]
     assert max(losses[1:]) < 1.2 * losses[0]
+
+
+@pytest.mark.filterwarnings("ignore:feature . is constant within each class")
+@pytest.mark.parametrize("model", [LDA(), GaussianNB(), QDA()], ids=repr)
+def test_one_row_makes_no_feature_certain(model):
+    """One row says that the feature tells classes apart: its squared distance, in variances of all rows, is n / 2."""
+    rng = np.random.default_rng(0)
+    y = np.r_[np.arange(200) % 2, 2]
+    X = np.column_stack([rng.normal(size=201), y == 2])
+    new = np.array([[X[-1, 0], 0.0], [0.0, 1.0]])
+    assert clone(model).fit(X, y).predict_log_proba(new).min() > -len(y) / 2
