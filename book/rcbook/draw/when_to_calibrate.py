@@ -476,6 +476,18 @@ def silent_fits() -> pd.DataFrame:
     return table[table.fits > 0].astype(object).fillna("–")
 
 
+def rows_to_tell() -> pd.DataFrame:
+    """A row a call: rows that show an excess of `recommended_calls.WORSE` over the class frequencies by two standard
+    errors, in the median of its fits, by the spread of the differences of log-losses; and fits to as many rows."""
+    table = results("study", recommended_calls.STUDY_NAME)
+    spread = table.excess_error_of_frequencies * np.sqrt(table.n_test)
+    needed = (2 * spread / recommended_calls.WORSE) ** 2
+    of_call = {"fits": needed, "spread": spread, "rows needed": needed, "fits with as many": needed <= table.n}
+    how = {"fits": "count", "spread": "median", "rows needed": "median", "fits with as many": "sum"}
+    return pd.DataFrame(of_call).groupby(table.call).agg(how).astype({"rows needed": int, "fits with as many": int})
+
+
+
 def times_of_choices() -> dict[str, dict[str, Any]]:
     """Processor time of the choice of the weight."""
     bench = results("study", "choice-of-weight")
