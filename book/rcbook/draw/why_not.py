@@ -11,14 +11,14 @@ from rcbook.experiments.studies import tables_with_rivals as study
 from rcpkg.plotting import palette
 
 
-def differences(names: tuple[str, ...] = study.ASIDE) -> Figure:
+def differences(names: tuple[str, ...] = study.ALL_ASIDE) -> Figure:
     """How much more log-loss than ours each rival has on each set, complete and hidden; a bar marks the median."""
-    figure, axes = plt.subplots(1, len(study.SHARES), figsize=(9.2, 3.8), sharey=True)
+    figure, axes = plt.subplots(1, len(study.SHARES), figsize=(9.2, 4.4), sharey=True)
     rivals = study.summary(study.SHARES[-1], names).index[1:][::-1]
     for ax, share in zip(axes, study.SHARES):
         losses = study.table(share, names)
         for height, rival in enumerate(rivals):
-            excess = losses[rival] - losses[study.OURS]
+            excess = (losses[rival] - losses[study.OURS]).dropna()
             ax.plot(excess, np.full(len(excess), height), "o", ms=4, alpha=0.6, color=palette[0])
             ax.plot([excess.median()] * 2, [height - 0.35, height + 0.35], color="0.1", lw=2)
         ax.axvline(0.0, color="0.5", lw=1)
