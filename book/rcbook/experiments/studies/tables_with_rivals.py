@@ -458,7 +458,7 @@ def summary(share: float, names: tuple[str, ...] = ALL_ASIDE) -> pd.DataFrame:
     return rows.reindex([OURS, *rivals]).rename_axis(None)
 
 
-def kinds() -> pd.Series:
+def kinds_of_tables() -> pd.Series:
     """Of each set of `EXTENSION`, whether it has numbers, categories or both."""
     made = readings.tidy(EXTENSION, row="data", method="learner")
     made = made[made.learner == TABLE].pivot(index="data", columns="metric", values="value")
@@ -473,7 +473,7 @@ def by_kind(rivals: tuple[str, ...] = (COPIED, *EXACT)) -> pd.DataFrame:
         for share in SHARES:
             for rival in rivals:
                 excess = differences(rival, share, names)
-                for kind, of_kind in excess.groupby(kinds().reindex(excess.index)):
+                for kind, of_kind in excess.groupby(kinds_of_tables().reindex(excess.index)):
                     entry = f"{(of_kind > 0).sum()} of {len(of_kind)}"
                     found[group, kind, f"{share:.0%} hidden" if share else "complete", rival] = entry
     return pd.Series(found).unstack([2, 3]).fillna("")
