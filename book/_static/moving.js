@@ -408,11 +408,12 @@ window.movingPictures = (() => {
       draw("path", { d: line([[0, 0], [best, 1]], box), class: "fibre own" }, box.marks);
       const [u, v] = [box.x(data.counts[0] / total), box.y(data.counts[2] / total)];
       draw("path", { d: `M${u - 7} ${v}L${u} ${v - 7}L${u + 7} ${v}L${u} ${v + 7}Z`, class: "closed-form" }, box.marks);
+      const farther = sum(calibrated.at(-1)) > sum(gradient.at(-1)) ? "calibrated" : "gradient"; // on one ray: labels part
       for (const [name, way] of Object.entries({ gradient, calibrated })) {
         const [style, [x, y]] = [`--shade: ${data.colours[name]}`, way.at(-1)];
         draw("path", { d: line(way, box), class: "way", style }, box.marks);
         draw("circle", { cx: box.x(x), cy: box.y(y), r: 5, class: "end", style }, box.marks);
-        draw("text", { x: box.x(x) + 9, y: box.y(y) + 5, class: "note" }, box.marks, name);
+        draw("text", { x: box.x(x) + 9, y: box.y(y) + (name === farther ? -4 : 16), class: "note" }, box.marks, name);
       }
       draw("rect", { x: box.x(start[0]) - 6, y: box.y(start[1]) - 6, width: 12, height: 12, class: "start" }, box.marks);
       const ends = [calibrated, gradient].map((way) => lossesOfStates(way.at(-1), data));
