@@ -74,7 +74,8 @@ BLOCKS = {
         joint_model_ : str
             Which of the models with the posteriors of the training rows ``estimator_`` is: the "optimum" with a target,
             the "most probable" one, an "iterate" on the way, or what the "search" for posteriors ended at: there is no
-            way to the most probable one, or no finite optimum, since rows are separable, wholly or in part.
+            way to the most probable one, as where rows have gaps, or no finite optimum, since rows are separable,
+            wholly or in part.
         """,
     "converged_": """
         converged_ : bool
