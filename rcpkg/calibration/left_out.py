@@ -267,6 +267,8 @@ def warn_of_optimum(path: Path, prepared: Family, target: str | ClosedFormClassi
             X = filled_rows(prepared, prepared.parameters(F.labels), block.X)
             F = replace(F, rows=Blocks([block._replace(X=F.family.encode(X))]), closed_form=None)
             point = Conditional(F).at_natural(point.natural)
+            if point.parameters is None:
+                raise NotConverged("of the filled rows rounding leaves no model in these coordinates")
         p, n = (point.objective.r - 1) * point.objective.width, len(F.y)
         if p > n:
             warn(
