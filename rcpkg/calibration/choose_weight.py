@@ -81,12 +81,10 @@ class RiskCalibrationCV(Learner):
         log-losses are off, mostly too low, for small b, and for all b with the targets "generative" and "nested" and
         of models whose classes share a covariance; ``cv=5`` judges all alike, the closed form too. Five folds take its
         place, with "auto" of a pipeline and where the parameters of the log odds outnumber the rows or a class has two
-        to four rows, and,
-        with "loo" with a warning, beyond
-        1,000 parameters or some 1e12 products, for documents of unequal lengths and `Rows` of several blocks, where
-        rows share a fold by chance and errors are judged by block. Where rows have gaps the candidates learn from rows
-        whose gaps are filled by what the closed form expects there, which takes less time; those in a fold are judged
-        as they are, and ``gaps_in_view=0.0`` leaves out the filling.
+        to four rows, and, with "loo" with a warning, beyond 1,000 parameters or some 1e12 products, for documents of
+        unequal lengths and `Rows` of several blocks, where rows share a fold by chance and errors are judged by block.
+        Where rows have gaps the candidates learn from rows whose gaps are filled by what the closed form expects there,
+        which takes less time; those in a fold are judged as they are, and ``gaps_in_view=0.0`` leaves out the filling.
     closed_form : bool, default=True
         Whether the closed form is a candidate. With "loo" it loses the rows in turn, singly or, of
         many, half a per cent at a time.

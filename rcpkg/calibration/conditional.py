@@ -253,6 +253,8 @@ class Conditional(Smooth):
         self.joint = (
             JointLikelihood(self.form, self.form.sums(F.target.statistics), F.target.size) if F.target else None
         )
+        if self.joint:
+            self._check_model()
         self._choose_curvature()
 
     @property
@@ -325,15 +327,25 @@ class Conditional(Smooth):
 
     def at_natural(self, natural: Statistics) -> Iterate:
         """The point of an η."""
-        natural = finite(natural)
-        beta = self.form.coefficients(natural)
         if self.joint:
-            beta = beta - beta[0] * self.form.class_weights
+            beta = self._centred(natural)
             return self.iterate(self.form.contrasts(beta) if self.dense else beta)
-        B = self.form.by_class(beta)
+        natural = finite(natural)
+        B = self.form.by_class(self.form.coefficients(natural))
         # what the posteriors do not see stays with the model, near which others then are
         self.like, self.middle = natural, B.mean(axis=0)
         return self.iterate(self.data.contrasts(B - self.middle).ravel())
+
+    def _centred(self, natural: Statistics) -> Array:
+        """β of an η, of which the first entry, on which no model depends, is zero."""
+        beta = self.form.coefficients(finite(natural))
+        return beta - beta[0] * self.form.class_weights
+
+    def _check_model(self) -> None:
+        """Refuse coordinates in which rounding leaves neither the closed form nor the target a model."""
+        start = self._centred(closed_form_of(self.source, None))
+        if self.joint.parameters(start) is None and self.joint.parameters(self.joint.mode) is None:
+            raise Unsupported("features nearly depend on each other: rounding leaves no model in coordinates; drop one")
 
     def natural(self, z: Array) -> Statistics:
         if self.joint:

@@ -268,7 +268,7 @@ def warn_of_optimum(path: Path, prepared: Family, target: str | ClosedFormClassi
             F = replace(F, rows=Blocks([block._replace(X=F.family.encode(X))]), closed_form=None)
             point = Conditional(F).at_natural(point.natural)
             if point.parameters is None:
-                raise NotConverged("of the filled rows rounding leaves no model in these coordinates")
+                raise NotConverged("rounding leaves the model none in these coordinates")
         p, n = (point.objective.r - 1) * point.objective.width, len(F.y)
         if p > n:
             warn(

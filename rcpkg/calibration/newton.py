@@ -188,6 +188,8 @@ def search_start(point: Iterate) -> Iterate:
     """Where the search from a point begins: at the optimum of some of the rows, to the accuracy of these, if a step
     from the point promises more than this; else there, or at a model less sure of itself that is better."""
     F = point.objective
+    if not np.isfinite(point.evaluation.value):  # rounding leaves it no model in these coordinates
+        return F.better_start(point)
     part = getattr(F, "part", F)
     # rows that count twice are two rows: a fit to repeated rows begins, and so ends, where the weighted one does
     enough = OF_SAMPLE * len(point.z) / max(F.rows, F.total_weight)

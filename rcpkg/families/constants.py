@@ -8,6 +8,9 @@ from rcpkg.linalg import EPS
 
 #: A variance is positive if it exceeds this share of the second moment beneath it, of which it is a difference
 VARIANCE_ROUNDING = 100 * EPS
+#: Two classes of constant values have the same one up to this share of the spread of all: twice or half of it decides
+#: otherwise only for values that are nearly the same
+SAME_VALUE = 1e-6
 #: A negative count is zero up to this share of the sum of magnitudes, the rounding of a sum over many rows; and an
 #: eigenvalue of a precision is not positive up to this share of the mean size of all
 ROUNDING = 1e-12

@@ -28,6 +28,7 @@ from rcpkg import (
     InvalidStatistics,
     ProductModel,
     RiskCalibration,
+    RiskCalibrationCV,
     Statistics,
 )
 
@@ -507,3 +508,20 @@ def test_one_row_makes_no_feature_certain(model):
     X = np.column_stack([rng.normal(size=201), y == 2])
     new = np.array([[X[-1, 0], 0.0], [0.0, 1.0]])
     assert clone(model).fit(X, y).predict_log_proba(new).min() > -len(y) / 2
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("learner", [RiskCalibration, RiskCalibrationCV])
+@pytest.mark.parametrize("gaps", [False, True])
+@pytest.mark.parametrize("name", [*FULL, "ProductModel"])
+def test_features_that_nearly_depend_on_each_other_leave_a_calibration(name, gaps, learner):
+    """Rounding leaves the closed form no model in the coordinates of Newton's method: safe steps take its place."""
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 2
+    X = rng.normal(size=(60, 3)) + np.outer(y, [0, 1, 0])
+    X[:, 2] = X[:, 0] + 1e-6 * (rng.normal(size=60) + y)
+    if gaps:
+        X[::7, 1] = np.nan
+    product = ProductModel([("numbers", QDA(), [0, 1, 2]), ("states", CategoricalNB(prior_strength=1.0), [3])])
+    model, X = (product, np.column_stack([X, y])) if name == "ProductModel" else (GAUSSIAN[name], X)
+    assert log_loss(y, learner(clone(model)).fit(X, y).predict_proba(X)) < np.log(2)
