@@ -31,6 +31,22 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
     warnings.warn(message, category, stacklevel=level)
 
 
+def supervised_step(estimator: BaseEstimator) -> str:
+    """The class of a step that needs labels, by its tags, where a pipeline fits it before this estimator; or ""."""
+    frame = sys._getframe(1)
+    while frame := frame.f_back:
+        pipeline = frame.f_locals.get("self") if frame.f_globals.get("__name__", "").endswith("pipeline") else None
+        if hasattr(pipeline, "steps") and pipeline.steps[-1][1] is estimator:
+            parts = [part for _, step in pipeline.steps[:-1] if hasattr(step, "get_params") for part in _parts(step)]
+            return next((type(part).__name__ for part in parts if part.__sklearn_tags__().target_tags.required), "")
+    return ""
+
+
+def _parts(step: BaseEstimator) -> list[BaseEstimator]:
+    """A step of a pipeline, and the estimators that it is made of."""
+    return [step, *(part for part in step.get_params().values() if isinstance(part, BaseEstimator))]
+
+
 def check_number(name: str, value: Any, low: float, *, above: bool = False, integer: bool = False) -> None:
     """Refuse what is not a finite number >= ``low`` (> ``low`` if ``above``), or not an integer if one is needed."""
     kind = Integral if integer else Real

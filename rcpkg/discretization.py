@@ -95,8 +95,8 @@ class MDLDiscretizer(OneToOneFeatureMixin, TransformerMixin, Estimator):
     The cuts of a feature are those of least class entropy, as long as the gain of a cut exceeds what its description
     costs, [log₂(N − 1) + Δ]/N: see `rcpkg.discretization.mdl_cuts`. A feature without a cut becomes constant. Missing
     values (NaN) stay missing. Fit it on training rows only: it reads their labels. A learner behind it that leaves rows
-    out by itself judges rows that have had a say in the cuts, and may take too little weight: `RiskCalibrationCV` takes
-    the pipeline in the place of a model, and cuts anew in each fold, as `TableClassifier` does.
+    out by itself judges rows that have had a say in the cuts, and may take too little weight: `RiskCalibrationCV` warns
+    of that; it takes the pipeline in the place of a model, and cuts anew in each fold.
 
     Parameters
     ----------

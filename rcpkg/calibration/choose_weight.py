@@ -36,7 +36,7 @@ from rcpkg.calibration.left_out import (
 from rcpkg.calibration.objective import check_target
 from rcpkg.calibration.stops import Path
 from rcpkg.calibration.target_path import NotConverged, TargetPath
-from rcpkg.checks import check_number, check_numbers, check_weights, warn
+from rcpkg.checks import check_number, check_numbers, check_weights, supervised_step, warn
 from rcpkg.choice import LOG_LOSS_ROUNDING, choose, least, refuse_groups
 from rcpkg.choice import folds as divisions
 from rcpkg.columns import as_labels, in_table
@@ -183,6 +183,11 @@ class RiskCalibrationCV(Learner):
         """Choose the target and its weight, then calibrate; ``groups`` are for a splitter ``cv``."""
         if is_pipeline(self.estimator):
             return self._fit_behind(X, y, sample_weight, groups)
+        if step := supervised_step(self):
+            warn(
+                f"{step} has read the labels of the rows that are left out, so that the weight may come out too small: "
+                f"RiskCalibrationCV(make_pipeline({step}(), model)) fits it anew in each fold"
+            )
         grid, targets, rng = self._checked_weights(), self._checked_targets(), check_random_state(self.random_state)
         view = {"gaps_in_view": self.gaps_in_view, "random_state": rng, "n_weights": len(grid)}
 
@@ -216,8 +221,10 @@ class RiskCalibrationCV(Learner):
         seen = check_lengths(given).counting()
         steps, model = clone(self.estimator[:-1]), clone(self).set_params(estimator=self.estimator[-1])
         model._refitted = clone(steps), seen.X
-        steps.fit(seen.X, seen.y)
-        model.fit(steps.transform(given.X), y, sample_weight, groups)
+        made = steps.fit_transform(seen.X, seen.y)  # which TargetEncoder, for one, takes for rows that it has seen
+        if seen is not given:  # rows of no weight, which have no say, stand for their neighbours
+            made = _safe_indexing(made, np.cumsum(given.weight > 0) - 1)
+        model.fit(made, y, sample_weight, groups)
         no_state, names = {*model.get_params(deep=False), "_refitted"}, ("n_features_in_", "feature_names_in_")
         vars(self).update({name: value for name, value in vars(model).items() if name not in no_state})
         vars(self).pop("feature_names_in_", None)  # of what the steps make, or of an earlier fit

@@ -1,19 +1,22 @@
 """rcpkg.discretization: cuts of least entropy, and their price by Fayyad and Irani (1993)."""
 
 import pickle
+import warnings
 from itertools import pairwise
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_iris, load_wine
 from sklearn.metrics import log_loss
 from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import Binarizer
 from sklearn.utils.estimator_checks import check_estimator
 
-from rcpkg import CategoricalNB, MDLDiscretizer, RiskCalibration, RiskCalibrationCV, Rows
+from rcpkg import LDA, CategoricalNB, MDLDiscretizer, RiskCalibration, RiskCalibrationCV, Rows
 from rcpkg.discretization import mdl_cuts
 
 
@@ -125,6 +128,42 @@ def test_cuts_behind_a_choice_of_the_weight_are_made_anew_in_each_fold():
         RiskCalibrationCV(pipeline, cv="loo").fit(X, y)
     with pytest.raises(ValueError, match="RiskCalibration calibrates a model and no pipeline"):
         RiskCalibration(pipeline).fit(X, y)
+
+
+class SignOfSeenRows(TransformerMixin, BaseEstimator):
+    """A step that makes other features of rows that it has seen, as scikit-learn's TargetEncoder does."""
+
+    def fit(self, X, y):
+        self.n_features_in_ = X.shape[1]
+        return self
+
+    def transform(self, X):
+        return X
+
+    def fit_transform(self, X, y):
+        return -self.fit(X, y).transform(X)
+
+
+@pytest.mark.parametrize("weights", [np.ones(150), np.arange(150) % 3])
+def test_a_model_behind_steps_learns_from_what_they_make_of_rows_that_they_have_seen(weights):
+    X, y = load_iris(return_X_y=True)
+    settings = {"target": "pooled", "target_weights": [1.0], "closed_form": False, "cv": 3}
+    behind = RiskCalibrationCV(make_pipeline(SignOfSeenRows(), LDA()), **settings).fit(X, y, sample_weight=weights)
+    alone = RiskCalibrationCV(LDA(), **settings).fit(-X, y, sample_weight=weights)
+    assert_allclose(behind.predict_proba(X), alone.predict_proba(X), atol=1e-9)
+
+
+def test_steps_that_have_read_the_labels_of_rows_left_out_are_named():
+    X, y = load_iris(return_X_y=True)
+    model, says = RiskCalibrationCV(CategoricalNB(prior_strength=1.0)), "MDLDiscretizer has read the labels of the rows"
+    cuts = make_column_transformer((MDLDiscretizer(), [0, 1, 2]), ("drop", [3]))
+    for steps in ([MDLDiscretizer()], [cuts, "passthrough"], [make_pipeline(MDLDiscretizer())]):
+        with pytest.warns(UserWarning, match=says) as caught:
+            make_pipeline(*steps, model).set_output(transform="pandas").fit(X, y)
+        assert caught[0].filename == __file__
+    with warnings.catch_warnings(action="error"):
+        make_pipeline(Binarizer(threshold=3.0), model).fit(X, y)
+        make_pipeline(MDLDiscretizer(), model.estimator).fit(X, y)
 
 
 def test_names_of_columns_go_through_a_choice_of_the_weight():
