@@ -7,19 +7,14 @@ Examples
 >>> from sklearn.datasets import load_iris
 >>> from rcpkg import LDA, QDA, TAN, RiskCalibration, RiskCalibrationCV, plotting
 >>> X, y = load_iris(return_X_y=True)
->>> plotting.DecisionRegionsDisplay.from_estimator(QDA().fit(X[:, :2], y), X[:, :2], y).alt_
-'The plane of two features, coloured by the class decided for: ...'
->>> plotting.TargetWeightDisplay.from_estimator(RiskCalibrationCV(LDA()).fit(X, y)).alt_
-'Log-loss of left-out rows against the weight of the target, ...'
 >>> model = RiskCalibration(QDA()).fit(X, y)
->>> plotting.CalibrationPathDisplay.from_estimator(model).alt_
-'Losses of the training rows over 2 iterations: ...'
->>> plotting.NetworkDisplay.from_estimator(TAN().fit(X.astype(int), y)).alt_
-'A network of class and 4 features; arrows between features: ...'
->>> plotting.ReliabilityDisplay.from_estimator(model, X, y).alt_
-'4 bins of the probability of the predicted class, ...'
 >>> plotting.WaterfallDisplay.from_estimator(model, X[70:71]).alt_
 'Bars that lead the log odds of 2 against 1 from -0.01 to 0.07 nats: ...'
+>>> shown = plotting.ReliabilityDisplay.from_estimator(model, X, y)
+>>> shown = plotting.CalibrationPathDisplay.from_estimator(model)
+>>> shown = plotting.TargetWeightDisplay.from_estimator(RiskCalibrationCV(LDA()).fit(X, y))
+>>> shown = plotting.NetworkDisplay.from_estimator(TAN().fit(X.astype(int), y))
+>>> shown = plotting.DecisionRegionsDisplay.from_estimator(QDA().fit(X[:, :2], y), X[:, :2], y)
 """
 
 from typing import Any, Self
@@ -38,18 +33,6 @@ from scipy.stats import binomtest
 from rcpkg.checks import check_number
 from rcpkg.explain import contributions
 from rcpkg.linalg import Array
-
-__all__ = [
-    "CalibrationPathDisplay",
-    "DecisionRegionsDisplay",
-    "Display",
-    "NetworkDisplay",
-    "ReliabilityDisplay",
-    "TargetWeightDisplay",
-    "WaterfallDisplay",
-    "markers",
-    "palette",
-]
 
 palette: tuple[str, ...] = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
 """Okabe and Ito's eight colours, told apart by colour-blind readers; yellow, faint on white, comes last."""
@@ -114,12 +97,11 @@ class DecisionRegionsDisplay(Display):
             raise ValueError(f"at most {len(palette)} classes can be told apart; got {len(classes)}")
         low, high = X.min(axis=0), X.max(axis=0)
         margin = 0.05 * (high - low)
-        low, high = low - margin, high + margin
-        grid = np.stack(np.meshgrid(*np.linspace(low, high, resolution).T), axis=-1).reshape(-1, 2)
-        grid = grid if columns is None else pd.DataFrame(grid, columns=columns)
-        region = np.searchsorted(classes, estimator.predict(grid)).reshape(resolution, resolution)
-        extent = (low[0], high[0], low[1], high[1])
-        return cls(region=region, extent=extent, classes=classes, X=X, y=y).plot(ax=ax)
+        sides = np.linspace(low - margin, high + margin, resolution).T
+        grid = np.stack(np.meshgrid(*sides), axis=-1).reshape(-1, 2)
+        decided = estimator.predict(grid if columns is None else pd.DataFrame(grid, columns=columns))
+        region = np.searchsorted(classes, decided).reshape(resolution, resolution)
+        return cls(region=region, extent=(*sides[:, [0, -1]].ravel(),), classes=classes, X=X, y=y).plot(ax=ax)
 
     def _draw(self, ax: Axes, name: str | None) -> str:
         r = len(self.classes)
@@ -128,10 +110,9 @@ class DecisionRegionsDisplay(Display):
         ax.imshow(self.region, extent=self.extent, **look)
         ax.grid(False)
         if self.y is not None:
-            rows = {"s": 16, "edgecolor": "white", "linewidth": 0.4}
             for label, colour, marker in zip(self.classes, palette, markers):
-                of_class = self.X[np.asarray(self.y) == label].T
-                ax.scatter(*of_class, color=colour, marker=marker, label=str(label), **rows)
+                rows = {"color": colour, "marker": marker, "s": 16, "edgecolor": "white", "linewidth": 0.4}
+                ax.scatter(*self.X[np.asarray(self.y) == label].T, label=str(label), **rows)
         shares = np.bincount(self.region.ravel(), minlength=r) / self.region.size
         parts = ", ".join(f"{label} {share:.0%}" for label, share in zip(self.classes, shares))
         return f"The plane of two features, coloured by the class decided for: {parts} of it."
@@ -152,28 +133,20 @@ class TargetWeightDisplay(Display):
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, name: str | None = None, ax: Axes | None = None) -> Self:
-        """Of a fitted `RiskCalibrationCV`, by its ``cv_results_``."""
-        return cls.from_predictions(estimator.cv_results_, name=name, ax=ax)
-
-    @classmethod
-    def from_predictions(cls, cv_results: Any, *, name: str | None = None, ax: Axes | None = None) -> Self:
-        """Of a table with the columns target_weight, log_loss and std_error; of several targets that of the best one.
+        """Of a fitted `RiskCalibrationCV`, by its ``cv_results_``; of several targets that of the best one.
 
         Raises
         ------
         ValueError
-            If a column is missing.
+            If there are no such results.
         """
-        needed = ["target_weight", "log_loss", "std_error"]
-        missing = [name for name in needed if name not in cv_results]
-        if missing:
-            lacking = ", ".join(missing)
-            raise ValueError(f"cv_results must be the cv_results_ of a RiskCalibrationCV; it has no {lacking}")
-        table = pd.DataFrame(cv_results)
+        if "target_weight" not in getattr(estimator, "cv_results_", ()):
+            raise ValueError(f"estimator must be a fitted RiskCalibrationCV; got {type(estimator).__name__}")
+        table = estimator.cv_results_
         table = table[table.target_weight > 0]  # the last row may be the closed form
         if "target" in table:
             table = table[table.target == table.target.iloc[table.log_loss.argmin()]]
-        weight, loss, error = table[needed].to_numpy(dtype=float).T
+        weight, loss, error = table[["target_weight", "log_loss", "std_error"]].to_numpy(dtype=float).T
         return cls(weight=weight, log_loss=loss, std_error=error).plot(name=name, ax=ax)
 
     def _draw(self, ax: Axes, name: str | None) -> str:
@@ -229,20 +202,6 @@ class CalibrationPathDisplay(Display):
         return f"Losses of the training rows over {len(self.history) - 1} iterations: {', '.join(said)}."
 
 
-def _places_in_layers(parents: list[list[int]]) -> NDArray[np.float64]:
-    """Places (d, 2) of features, each in a layer below those of its parents, near the mean of their places."""
-    depth = np.zeros(len(parents), dtype=int)
-    for _ in parents:  # a path has fewer arrows than there are features
-        depth = np.array([1 + max((depth[f] for f in of), default=-1) for of in parents])
-    places = np.column_stack([np.zeros(len(parents)), -1.0 - depth])
-    for layer in range(depth.max() + 1):
-        members = np.flatnonzero(depth == layer)
-        near = [np.mean([places[f, 0] for f in parents[j]]) if parents[j] else 0.0 for j in members]
-        order = members[np.argsort(near, kind="stable")]
-        places[order, 0] = (np.arange(len(order)) + 0.5) / len(order)
-    return places
-
-
 class NetworkDisplay(Display):
     """A Bayesian network classifier: the class above, each feature in a layer below those of its parents.
 
@@ -275,26 +234,34 @@ class NetworkDisplay(Display):
             raise ValueError(f"estimator must be a fitted TAN or KDependenceBayes; {kind} has no parents_")
         parents = estimator.parents_
         names = getattr(estimator, "feature_names_in_", [f"x{j}" for j in range(len(parents))])
-        return cls(parents=parents, names=[str(name) for name in names], class_name=class_name).plot(ax=ax)
+        return cls(parents=parents, names=[*map(str, names)], class_name=class_name).plot(ax=ax)
+
+    def _places(self) -> Array:
+        """Places (d, 2) of features, each in a layer below those of its parents, near the mean of their places."""
+        d, depth = len(self.parents), np.zeros(len(self.parents), dtype=int)
+        for _ in range(d):  # a path has fewer arrows than there are features
+            depth = np.array([1 + max((depth[f] for f in above), default=-1) for above in self.parents])
+        places = np.column_stack([np.zeros(d), -1.0 - depth])
+        for layer in range(depth.max() + 1):
+            members = np.flatnonzero(depth == layer)
+            near = [places[self.parents[j], 0].mean() if self.parents[j] else 0.0 for j in members]
+            places[members[np.argsort(near, kind="stable")], 0] = (np.arange(len(members)) + 0.5) / len(members)
+        return places
 
     def _draw(self, ax: Axes, name: str | None) -> str:
-        places, top = _places_in_layers(self.parents), (0.5, 0.0)
+        places, top = self._places(), (0.5, 0.0)
         for place in places:
             ax.plot(*zip(top, place), color="0.75", linewidth=0.6, linestyle="--", zorder=1)
-        written: dict[str, Any] = {"ha": "center", "va": "center", "zorder": 2}
+        labels = [*zip(places.tolist(), self.names, palette[:1] * len(places)), (top, self.class_name, palette[1])]
         box = {"boxstyle": "round", "facecolor": "white"}  # drawn before the arrows, which end where it does
-        labels = [*zip(places.tolist(), self.names), (top, self.class_name)]
-        colours = palette[:1] * len(places) + palette[1:2]
-        nodes = [
-            ax.text(*place, label, bbox=box | {"edgecolor": colour}, **written)
-            for (place, label), colour in zip(labels, colours)
-        ]
-        look = {"arrowstyle": "-|>", "color": palette[0], "shrinkA": 0, "shrinkB": 0}
+        centred: dict[str, Any] = {"ha": "center", "va": "center", "zorder": 2}
+        nodes = [ax.text(*at, label, bbox=box | {"edgecolor": colour}, **centred) for at, label, colour in labels]
         arcs = [(f, j) for j, above in enumerate(self.parents) for f in above]
         for f, j in arcs:
-            ends = {"patchA": nodes[f].get_bbox_patch(), "patchB": nodes[j].get_bbox_patch()}
+            look = {"arrowstyle": "-|>", "color": palette[0], "shrinkA": 0, "shrinkB": 0}
+            look |= {"patchA": nodes[f].get_bbox_patch(), "patchB": nodes[j].get_bbox_patch()}
             bent = {"connectionstyle": f"arc3,rad={0.25 if places[f, 1] - places[j, 1] > 1 else 0}"}  # around a layer
-            ax.annotate("", places[j], places[f], arrowprops=look | ends | bent, zorder=3)
+            ax.annotate("", places[j], places[f], arrowprops=look | bent, zorder=3)
         ax.set(xlim=(0, 1), ylim=(places[:, 1].min() - 0.5, 0.5))
         ax.set_axis_off()
         said = ", ".join(f"{self.names[f]} to {self.names[j]}" for f, j in arcs) or "none"
@@ -308,20 +275,15 @@ class ReliabilityDisplay(Display):
 
     Parameters
     ----------
-    confidence, accuracy : arrays of shape (b,)
-        Of each bin that has rows: the mean probability of the class, and the share of the rows that are of it.
-    interval : array of shape (b, 2)
-        95 % intervals of Wilson for the share; one that the diagonal leaves speaks against the posteriors.
-    n_rows : array of shape (b,)
+    bins : DataFrame
+        A line for each bin that has rows: the mean probability of the class (``confidence``), the share of the rows
+        that are of it (``accuracy``), the ends of its 95 % interval by Wilson (``low``, ``high``), and ``n_rows``.
     pos_label : label, optional
         The class; without it the predicted one.
     """
 
-    def __init__(
-        self, *, confidence: Array, accuracy: Array, interval: Array, n_rows: Array, pos_label: Any = None
-    ) -> None:
-        self.confidence, self.accuracy, self.interval, self.n_rows = confidence, accuracy, interval, n_rows
-        self.pos_label = pos_label
+    def __init__(self, *, bins: pd.DataFrame, pos_label: Any = None) -> None:
+        self.bins, self.pos_label = bins, pos_label
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: ArrayLike, y: ArrayLike, **options: Any) -> Self:
@@ -356,29 +318,27 @@ class ReliabilityDisplay(Display):
         of_row = P.argmax(axis=1) if pos_label is None else np.full(len(y), labels.tolist().index(pos_label))
         p, right = P[np.arange(len(y)), of_row], labels[of_row] == y
         number = np.minimum((n_bins * p).astype(int), n_bins - 1)
-        bins = [number == b for b in np.unique(number)]
-        intervals = [binomtest(int(right[b].sum()), int(b.sum())).proportion_ci(method="wilson") for b in bins]
-        confidence, accuracy, n_rows = np.array([(p[b].mean(), right[b].mean(), b.sum()) for b in bins]).T
-        interval = np.array([(one.low, one.high) for one in intervals])
-        shown = {"confidence": confidence, "accuracy": accuracy, "interval": interval, "n_rows": n_rows.astype(int)}
-        return cls(**shown, pos_label=pos_label).plot(ax=ax, name=name)
+        _, number, n_rows = np.unique(number, return_inverse=True, return_counts=True)
+        hits = np.bincount(number, right).astype(int)
+        bins = pd.DataFrame([binomtest(*pair).proportion_ci(method="wilson") for pair in zip(hits, n_rows)])
+        bins = bins.assign(confidence=np.bincount(number, p) / n_rows, accuracy=hits / n_rows, n_rows=n_rows)
+        return cls(bins=bins, pos_label=pos_label).plot(ax=ax, name=name)
 
     def _draw(self, ax: Axes, name: str | None) -> str:
-        k = len(ax.containers) % len(palette)
+        k, bins = len(ax.containers) % len(palette), self.bins
         of = "the predicted class" if self.pos_label is None else self.pos_label
+        share = "share that is right" if self.pos_label is None else f"share that is {of}"
         if not k:
             ax.plot([0, 1], [0, 1], color="0.6", linewidth=1, zorder=0)
-        gap = np.average(np.abs(self.confidence - self.accuracy), weights=self.n_rows)
+        gap = np.average(np.abs(bins.confidence - bins.accuracy), weights=bins.n_rows)
         look: dict[str, Any] = {"color": palette[k], "marker": markers[k], "capsize": 2, "linewidth": 1}
-        spread = np.abs(self.interval.T - self.accuracy)
-        ax.errorbar(self.confidence, self.accuracy, spread, label=name and f"{name}: gap {gap:.3f}", **look)
-        share = "share that is right" if self.pos_label is None else f"share that is {of}"
+        spread = np.abs(bins[["low", "high"]].to_numpy().T - bins.accuracy.to_numpy())
+        ax.errorbar(bins.confidence, bins.accuracy, spread, label=name and f"{name}: gap {gap:.3f}", **look)
         ax.set(xlabel=f"probability of {of}", ylabel=share, xlim=(0, 1.02))
-        low, high = self.interval.T
-        outside = int(((self.confidence < low) | (self.confidence > high)).sum())
+        outside = int((~bins.confidence.between(bins.low, bins.high)).sum())
         return (
-            f"{len(low)} bins of the probability of {of}, the {share} in each with a 95 % interval; {outside} of these "
-            f"leave the diagonal. Both differ by {gap:.3f} in the mean over the rows."
+            f"{len(bins)} bins of the probability of {of}, the {share} in each with a 95 % interval; {outside} of "
+            f"these leave the diagonal. Both differ by {gap:.3f} in the mean over the rows."
         )
 
 
@@ -400,37 +360,31 @@ class WaterfallDisplay(Display):
         self.nats, self.names, self.start, self.classes = nats, names, start, classes
 
     @classmethod
-    def from_estimator(
-        cls, model: Any, row: ArrayLike, *, classes: tuple | None = None, n_features: int = 10, ax: Axes | None = None
-    ) -> Self:
-        """Of a generative classifier, by the Shapley values of the log odds of one row, (1, d).
+    def from_estimator(cls, model: Any, row: ArrayLike, *, n_features: int = 10, ax: Axes | None = None) -> Self:
+        """Of the two most probable classes, by the Shapley values of the log odds of one row.
 
         Parameters
         ----------
         model : fitted GenerativeClassifier with marginals, or a pipeline that ends in one
         row : array-like or frame of shape (1, d)
-        classes : pair of labels, optional
-            By default the two most probable ones.
         n_features : int, default=10
             The features that matter most; the others are summed.
         ax : matplotlib Axes, optional
         """
-        P = model.predict_proba(row)
-        if len(P) != 1:
-            raise ValueError(f"row must be one row; got {len(P)}")
-        labels = model.classes_.tolist()
-        first, second = map(labels.index, classes) if classes is not None else P[0].argsort()[:-3:-1]
-        values = contributions(model, row, "shapley", "log_odds")
-        nats = np.asarray(values[0, :, first] - values[0, :, second])
-        names = [name if isinstance(name, str) else f"x{name}" for name in values.features]
+        log_P = model.predict_log_proba(row)
+        if len(log_P) != 1:
+            raise ValueError(f"row must be one row; got {len(log_P)}")
+        first, second = log_P[0].argsort()[:-3:-1]
+        found = contributions(model, row, "shapley", "log_odds")
+        nats = np.asarray(found[0, :, first] - found[0, :, second])
         order = np.argsort(-np.abs(nats), kind="stable")
-        shown, rest = order[:n_features], order[n_features:]
-        log_odds = model.predict_log_proba(row)[0]
+        names = [name if isinstance(name, str) else f"x{name}" for name in found.features[order].tolist()]
+        rest = {f"{len(names) - n_features} others": nats[order[n_features:]].sum()} if n_features < len(names) else {}
         return cls(
-            nats=np.append(nats[shown], [nats[rest].sum()] if len(rest) else []),
-            names=[str(names[j]) for j in shown] + ([f"{len(rest)} others"] if len(rest) else []),
-            start=float(log_odds[first] - log_odds[second] - nats.sum()),
-            classes=(labels[first], labels[second]),
+            nats=np.append(nats[order[:n_features]], [*rest.values()]),
+            names=[*names[:n_features], *rest],
+            start=log_P[0, first] - log_P[0, second] - nats.sum(),
+            classes=(model.classes_[first], model.classes_[second]),
         ).plot(ax=ax)
 
     def _draw(self, ax: Axes, name: str | None) -> str:
