@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rcbook.random_functions import RandomFunction
 from scipy import integrate, optimize, stats
 
 from rcpkg import uniform
@@ -26,21 +25,6 @@ def posterior_density(a, N, maximum=M):
 
 
 # ---- the estimates -----------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("t1", "t2"), [(1.0, 1.0), (1.0, 3.0), (1.0, 100.0), (2.5, 0.2)])
-def test_parameter_estimate_is_7_21_with_the_sign_and_7_22_with_the_one_corrected(t1, t2):
-    top = quad(lambda v: v * v ** -(n + t1 + 1) * np.exp(-1 / (v * t2)), M, np.inf)
-    bottom = quad(lambda v: v ** -(n + t1 + 1) * np.exp(-1 / (v * t2)), M, np.inf)
-    ours = uniform.bayes_parameter(X, t1, t2).support()[1]
-    assert ours == pytest.approx(top / bottom, rel=1e-8)
-    z = 2 / (t2 * M)
-    chi = stats.chi2(2 * (n + t1 - 1)).cdf(z) / stats.chi2(2 * (n + t1)).cdf(z)
-    assert ours == pytest.approx(chi / (t2 * (n + t1 - 1)), rel=1e-9)
-    # as printed, with exp(+1/(t2 theta)), the two lines disagree
-    plus = quad(lambda v: v * v ** -(n + t1 + 1) * np.exp(1 / (v * t2)), M, np.inf)
-    plus /= quad(lambda v: v ** -(n + t1 + 1) * np.exp(1 / (v * t2)), M, np.inf)
-    assert abs(plus / ours - 1) > 1e-4
 
 
 @pytest.mark.parametrize("draws", [1, 2, 10, 154, 155, 1000, 10**6])
@@ -65,27 +49,6 @@ def test_parameter_estimate_lies_between_its_limits(maximum, draws, t1, t2):
     assert mean <= (maximum * alpha + 1 / t2) / (alpha - 1) * (1 + 1e-12)
 
 
-def test_parameter_estimate_minimises_the_expected_squared_error_7_19():
-    t1, t2 = 1.0, 2.0
-
-    def risk(psi):
-        def integrand(v):
-            return (v - psi) ** 2 * v ** -(n + t1 + 1) * np.exp(-1 / (v * t2))
-
-        return quad(integrand, M, np.inf)
-
-    best = optimize.minimize_scalar(risk, bounds=(M, 3 * M), method="bounded", options={"xatol": 1e-9}).x
-    assert uniform.bayes_parameter(X, t1, t2).support()[1] == pytest.approx(best, rel=1e-6)
-
-
-def test_naive_7_22_fails_where_ours_does_not():
-    draws = 200
-    with np.errstate(invalid="ignore"):
-        naive = stats.chi2(2 * draws).cdf(2.0) / stats.chi2(2 * (draws + 1)).cdf(2.0)
-    assert np.isnan(naive)
-    assert 1 < uniform.bayes_parameter(np.linspace(0.01, 1, draws)).support()[1] < 1.01
-
-
 def test_parameter_estimate_limits():
     assert uniform.parameter_mean(M, n) == pytest.approx(M * (n + 1) / n)
     assert uniform.parameter_mean(M, n, 1.0, 1e12) == pytest.approx(M * (n + 1) / n)
@@ -98,26 +61,6 @@ def test_flat_likelihood_mean_is_finite_from_three_draws_on(draws):
     """Section 7.5.1 calls the estimate under Lebesgue measure infinite; that holds for n <= 2 only."""
     mean = quad(lambda a: a * a**-draws, M, np.inf) / quad(lambda a: a**-draws, M, np.inf)
     assert mean == pytest.approx(M * (draws - 1) / (draws - 2))
-
-
-@pytest.mark.parametrize("measure", ["fisher", "lebesgue", 0.0])
-def test_restricted_estimate_minimises_a31(measure):
-    """(A.31) by quadrature; its minimiser 2^(1/N) M is the posterior median."""
-    N = float(uniform.order(n, measure))
-    weight = stats.pareto(N, scale=M)
-
-    def risk(b):
-        def integrand(a):
-            return abs(b - a) / (a * b) * posterior_density(a, N)
-
-        return (quad(integrand, M, b) if b > M else 0.0) + quad(integrand, max(b, M), np.inf)
-
-    best = optimize.minimize_scalar(risk, bounds=(0.9, 5), method="bounded", options={"xatol": 1e-9}).x
-    ours = uniform.bayes_restricted(X, measure).support()[1]
-    assert ours == pytest.approx(best, rel=1e-6) and ours == pytest.approx(weight.median())
-    assert ours == pytest.approx(
-        {"fisher": 2 ** (1 / n), "lebesgue": 2 ** (1 / (n + 0.5))}.get(measure, 2 ** (1 / 3)) * M
-    )
 
 
 def test_risk_and_derivatives_of_a7():
@@ -191,16 +134,6 @@ def test_projection_of_other_densities():
     assert 1 - np.exp(-a) * (1 + a) == pytest.approx(0.5)
     with pytest.raises(ValueError, match="must live on"):
         uniform.project(stats.norm())
-
-
-def test_restricted_estimate_through_the_functional_module():
-    """(7.20) with both modules: posterior by quadrature, risk of uniforms, mean function."""
-    parameters = Measure.lebesgue(0, np.inf, breaks=[M])
-    keep = parameters.nodes > M
-    parameters = Measure(parameters.nodes[keep], parameters.weights[keep])
-    random = RandomFunction.parametric(lambda x, a: (x <= a) / a, lambda a: posterior_density(a, n), parameters)
-    x = Measure(np.array([0.5, 1.0]), np.ones(2))
-    np.testing.assert_allclose(random.mean(x), uniform.bayes_unrestricted(X).pdf(x.nodes), rtol=1e-12)
 
 
 # ---- squared errors ----------------------------------------------------------------------------------------
