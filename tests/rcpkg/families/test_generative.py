@@ -602,6 +602,10 @@ DX, DY = document_rows()
         (QDA(prior_strength=1.0, prior_covariance=np.eye(2)), GX, GY, "prior_covariance"),
         (GaussianNB(prior_strength=1.0, prior_covariance=np.eye(3)), GX, GY, "prior_covariance"),
         (QDA(prior_strength=1.0, prior_covariance=-1.0), GX, GY, "prior_covariance"),
+        (QDA(prior_mean="mean"), GX, GY, "prior_mean must be numbers or 'grand'; got 'mean'"),
+        (QDA(prior_covariance="pool"), GX, GY, "prior_covariance must be numbers, 'pooled' or 'diagonal'; got 'pool'"),
+        (QDA(singular_ridge=-1.0), GX, GY, "singular_ridge must be a finite number >= 0"),
+        (QDA(rows_per_feature=-1.0), GX, GY, "rows_per_feature must be a finite number >= 0"),
     ],
 )
 def test_bad_input_is_named(model, X, y, message):

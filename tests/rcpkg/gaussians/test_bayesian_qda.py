@@ -3,9 +3,6 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from scipy import stats
-from scipy.optimize import minimize
-from scipy.special import softmax
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.model_selection import LeaveOneOut
@@ -70,57 +67,6 @@ def test_4_15_decides_by_expected_cost_of_mean_densities():
     assert (model.predict(X) == np.argmin(expected @ cost.T, axis=1)).all()
     assert (model.predict(X) != BayesianQDA().fit(X, y).predict(X)).any()
     assert_allclose(model.predict_proba(X), expected / expected.sum(axis=1, keepdims=True))
-
-
-def test_4_13_4_14_are_decided_by_4_15():
-    """(4.14) as it stands: the costs (4.13) of Gaussians and class probabilities drawn from their posteriors (4.18),
-    averaged."""
-    X, y = small_problem(30, 2, 2, 3)
-    cost = np.array([[0.0, 4.0], [1.0, 0.0]])
-    model = BayesianQDA(cost=cost).fit(X, y)
-    counts, means, scatters = model.statistics_
-    rng, size = np.random.default_rng(0), 40_000
-    theta = rng.dirichlet(counts + 1, size)
-    point, products = X[4], np.empty((size, 2))
-    for h in range(2):
-        # (4.18): Sigma is inverse Wishart with n + q degrees of freedom and scale S + B, mu given Sigma is normal
-        Sigma = stats.invwishart(counts[h] + model.dof_, scatters[h] + model.seed_[h]).rvs(size, random_state=rng)
-        L = np.linalg.cholesky(Sigma)
-        mu = means[h] + np.einsum("njk,nk->nj", L, rng.normal(size=(size, 2))) / np.sqrt(counts[h])
-        z = np.linalg.solve(L, (point - mu)[:, :, None])[:, :, 0]
-        density = np.exp(-0.5 * (z**2).sum(axis=1)) / (2 * np.pi * np.linalg.det(L))
-        products[:, h] = density * theta[:, h]
-    risks = products @ cost.T
-    error = risks.std(axis=0) / np.sqrt(size)
-    expected = np.exp(model.log_predictive(point[None]))[0] * np.exp(model.class_log_prior_) @ cost.T
-    assert (error < 0.03 * expected).all() and (np.abs(risks.mean(axis=0) - expected) < 4 * error).all()
-    assert model.predict(point[None])[0] == risks.mean(axis=0).argmin()
-
-
-def test_5_10_to_5_12_the_mean_density_is_the_bayes_estimate():
-    """(5.10), (5.12) for two divergences, minimised numerically over all densities on a grid; the decision (5.11) with
-    the minimiser is (4.15)."""
-    x = np.linspace(-6, 6, 25)
-    rng = np.random.default_rng(1)
-    posterior = rng.dirichlet(np.ones(6))
-    gaussians = stats.norm.pdf(x, rng.normal(size=(6, 1)), rng.uniform(0.8, 2, size=(6, 1)))
-    gaussians /= gaussians.sum(axis=1, keepdims=True)
-    mean = posterior @ gaussians
-    risks = {
-        "squared": lambda f: posterior @ ((gaussians - f) ** 2).sum(axis=1),
-        "entropy": lambda f: posterior @ (gaussians * np.log(gaussians / f)).sum(axis=1),
-    }
-    for risk in risks.values():
-        found = minimize(lambda a, risk=risk: risk(softmax(a)), np.zeros(25), method="L-BFGS-B", tol=1e-14)
-        assert risk(mean) <= found.fun
-        assert_allclose(softmax(found.x), mean, atol=5e-3)
-    X, y = small_problem(30, 2, 2, 3)
-    model = BayesianQDA().fit(X, y)
-    plug_in = [
-        np.exp(log_predictive(X, *(part[h] for part in model.statistics_), seed=model.seed_[h], dof=model.dof_))
-        for h in range(2)
-    ]
-    assert (model.predict(X) == np.argmax(np.stack(plug_in, axis=1) * np.exp(model.class_log_prior_), axis=1)).all()
 
 
 def test_laplace_class_prior_is_the_mean_under_a_flat_prior():

@@ -314,20 +314,6 @@ def test_named_priors_are_the_numbers_they_stand_for(name):
     assert_allclose(calibrated, same, atol=1e-8)
 
 
-@pytest.mark.parametrize(
-    "parameters, message",
-    [
-        ({"prior_mean": "mean"}, "prior_mean must be numbers or 'grand'; got 'mean'"),
-        ({"prior_covariance": "pool"}, "prior_covariance must be numbers, 'pooled' or 'diagonal'; got 'pool'"),
-        ({"singular_ridge": -1.0}, "singular_ridge must be a finite number >= 0"),
-        ({"rows_per_feature": -1.0}, "rows_per_feature must be a finite number >= 0"),
-    ],
-)
-def test_bad_priors_are_named(parameters, message):
-    with pytest.raises(ValueError, match=message):
-        QDA(**parameters).fit(*gaussian_rows())
-
-
 def test_messages_name_the_class_its_rows_the_feature_and_the_remedy():
     X, y = gaussian_rows(n=93)
     frame = pd.DataFrame(X, columns=["a", "b", "c"])

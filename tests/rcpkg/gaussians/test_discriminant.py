@@ -21,7 +21,6 @@ from rcpkg.gaussians import (
     shrunken_covariances,
 )
 from rcpkg.gaussians.discriminant import ShrunkenGrid
-from rcpkg.gaussians.edda import _disjoint_pairs
 
 IRIS = load_iris(return_X_y=True)
 
@@ -35,30 +34,6 @@ def test_statistics_4_5_4_6():
     X = X.copy()
     X[y == 0, 2] = 0.1
     assert class_statistics(X, y, 3).scatters[0][2, 2] == 0
-
-
-@pytest.mark.parametrize("model", [QDA(priors=[1 / 3] * 3), LDA(priors=[1 / 3] * 3)], ids=repr)
-def test_4_1_to_4_4_and_4_7(model):
-    """The Gaussian density (4.1), the rule (4.2) with the discriminant (4.3), its spectral form (4.7) and, with equal
-    covariances (4.4), linear boundaries."""
-    X, y = IRIS
-    _, means, scatters = class_statistics(X, y, 3)
-    linear = isinstance(model, LDA)
-    covariances = np.stack([scatters.sum(axis=0) / 150] * 3) if linear else scatters / 50
-    discriminant = np.empty((150, 3))
-    for h in range(3):
-        z = X - means[h]
-        discriminant[:, h] = np.einsum("nj,nj->n", z, np.linalg.solve(covariances[h], z.T).T)
-        discriminant[:, h] += np.linalg.slogdet(covariances[h])[1]
-        values, axes = np.linalg.eigh(covariances[h])
-        assert_allclose(discriminant[:, h], (np.square(z @ axes) / values).sum(axis=1) + np.log(values).sum())
-    fitted = model.fit(X, y)
-    assert_allclose(fitted.predict_joint_log_proba(X), -discriminant / 2 - 2 * np.log(2 * np.pi) - np.log(3), rtol=1e-8)
-    assert (fitted.predict(X) == discriminant.argmin(axis=1)).all()
-    line = X[0] + np.array([0.0, 1.0, 2.0])[:, None] * (X[100] - X[0])
-    scores = fitted.predict_joint_log_proba(line)
-    bend = np.diff(scores[:, 0] - scores[:, 1], 2)[0]
-    assert abs(bend) < 1e-9 if linear else abs(bend) > 1
 
 
 # ---------------------------------------------------------------- RDA
@@ -234,25 +209,6 @@ def test_a_problem_is_solved_alike_in_every_batch():
         together = edda_covariances(counts, scatters, model)[0]
         alone = [edda_covariances(part.counts, part.scatters, model)[0] for part in parts]
         assert_allclose(together, alone, rtol=1e-10)
-
-
-@pytest.mark.parametrize("d", [2, 5, 6])
-def test_disjoint_pairs(d):
-    rounds = _disjoint_pairs(d)
-    pairs = {frozenset(pair) for p, q in rounds for pair in zip(p, q)}
-    assert len(pairs) == d * (d - 1) // 2 == sum(len(p) for p, _ in rounds)
-    assert all(len(set(p) | set(q)) == 2 * len(p) for p, q in rounds)
-
-
-def test_leave_one_out_statistics():
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(12, 3)), np.r_[0, 1, 1, np.full(9, 2)]
-    X[3] += 1e5
-    batch = Sample(X, y, 3).without_each(np.arange(12))
-    for i in range(12):
-        refit = class_statistics(np.delete(X, i, axis=0), np.delete(y, i), 3)
-        for fast, slow in zip(batch, refit):
-            assert_allclose(fast[i], slow, rtol=1e-9, atol=1e-9)
 
 
 # ---------------------------------------------------------------- nearest means and the degenerate rule

@@ -5,25 +5,18 @@ import tracemalloc
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.integrate import quad
 from scipy.special import gammaln
-from scipy.stats import dirichlet, multivariate_t
-from sklearn.datasets import load_iris
-from sklearn.neighbors import KNeighborsClassifier
+from scipy.stats import multivariate_t
 from sklearn.svm import SVC
 
 from rcpkg import SVMKNN, BregmanKNN, InvalidStatistics, LocalBDA, LocalLinear, LocalNearestMeans
 from rcpkg.choice import mean_log_loss
 from rcpkg.local import (
     density,
-    least_cost,
     linear_weights,
     local_bda_log_density,
     neighbor_weights,
-    smoothed_probabilities,
 )
 
 PER_CLASS = [LocalBDA, LocalNearestMeans]
@@ -74,39 +67,11 @@ def test_every_k_equals_direct_6_1(d):
     assert_allclose(ours[np.array(sizes) - 1], [direct_6_1(x, X[:k]) for k in sizes], rtol=1e-10, atol=1e-10)
 
 
-@pytest.mark.parametrize("d", [1, 3, 40])
-def test_every_k_with_duplicates_and_a_query_that_is_a_training_row(d):
-    rng = np.random.default_rng(1)
-    X = np.repeat(rng.standard_normal((10, d)), 3, axis=0)
-    X = nearest(X, X[4], 30)
-    assert_allclose(
-        local_bda_log_density(X - X[0]),
-        [direct_6_1(X[0], X[:k]) for k in range(1, 31)],
-        rtol=1e-10,
-        atol=1e-10,
-    )
-    assert np.all(X[:3] == X[0])
-
-
-@given(k=st.integers(1, 12), d=st.integers(1, 8), scale=st.floats(1e-3, 30), random_state=st.integers(0, 2**20))
-@settings(max_examples=60, deadline=None)
-def test_every_k_is_a_leading_block(k, d, scale, random_state):
-    Z = scale * np.random.default_rng(random_state).standard_normal((k, d))
-    ours = local_bda_log_density(Z)
-    assert_allclose(ours, [local_bda_log_density(Z[: j + 1])[-1] for j in range(k)], rtol=1e-10, atol=1e-10)
-    assert_allclose(ours[-1], direct_6_1(np.zeros(d), Z), rtol=1e-9, atol=1e-9)
-
-
 @pytest.mark.parametrize("k, d", [(1, 1), (3, 5), (12, 2)])
 def test_6_1_is_the_predictive_4_22_with_q_d_plus_3(k, d):
     rng = np.random.default_rng(3)
     X, x = rng.standard_normal((k, d)), rng.standard_normal(d)
     assert_allclose(local_bda_log_density(X - x)[-1], predictive_a8(x, X, np.eye(d), d + 3), rtol=1e-12)
-
-
-def test_6_1_integrates_to_one_for_a_fixed_neighbourhood():
-    X = np.array([[0.3], [-1.0], [2.0]])
-    assert_allclose(quad(lambda x: np.exp(local_bda_log_density(X - x)[-1]), -np.inf, np.inf)[0], 1, rtol=1e-8)
 
 
 def test_linear_weights_are_least_norm_least_squares():
@@ -141,12 +106,6 @@ def exact_6_1(Z, k):
         return float(value - power * mpmath.log(1 + mpmath.mpf(k) / (k + 1) * quadratic))
 
 
-def test_the_route_follows_from_the_sizes():
-    few = [d for d in range(1, 101) if density.by_updates(100, d)]
-    assert few == list(range(1, few[-1] + 1)) and 5 < few[-1] < 50
-    assert not density.by_updates(5, 1) and not density.by_updates(20, 20)
-
-
 @pytest.mark.parametrize("K, d", [(100, 1), (100, 4), (60, 3), (20, 2), (7, 9), (4, 30)])
 def test_both_routes_give_the_same(K, d, monkeypatch):
     Z = 0.7 * np.random.default_rng(K).standard_normal((5, K, d))
@@ -178,20 +137,6 @@ def test_no_digits_are_lost_where_features_are_large(K, d, of_rank, scale, toler
     assert_allclose(ours, [exact_6_1(Z, k) for k in range(1, K + 1)], rtol=tolerance, atol=allowed)
 
 
-def test_the_factor_alone_loses_them_and_its_bound_says_so(monkeypatch):
-    monkeypatch.setattr(density, "UPDATED_NEIGHBOURS", np.inf)
-    rng = np.random.default_rng(0)
-    sizes, found = (1.0, 30.0, 1e3, 1e5), []
-    for scale in sizes:
-        Z = scale * rng.standard_normal((12, 2))
-        with monkeypatch.context() as patch:
-            patch.setattr(density, "FACTOR_ROUNDING", np.inf)
-            off = np.abs(local_bda_log_density(Z) - [exact_6_1(Z, k) for k in range(1, 13)]).max()
-        found.append((off, density.factor_rounding(np.sum(Z**2), 12, 2)))
-    assert all(off <= bound for off, bound in found)
-    assert found[-1][0] > 1e-8 and found[-1][1] > density.FACTOR_ROUNDING > found[0][1]
-
-
 @pytest.mark.parametrize("K, d", [(40, 2), (3, 2)])
 def test_a_seed_lost_beside_the_rows_is_an_error_by_either_route(K, d):
     Z = np.random.default_rng(0).standard_normal((2, K, d))
@@ -201,22 +146,6 @@ def test_a_seed_lost_beside_the_rows_is_an_error_by_either_route(K, d):
 
 
 # ---------------------------------------------------------------------------------------- seeds that move
-
-
-def test_a_seed_on_the_neighbourhood_s_scale():
-    """B = mean of |x_i - x|²/d over the k neighbours, times I: for every class, query and size its own."""
-    X, y = blobs()
-    Q = blobs(random_state=1)[0]
-    for k in (1, 4, 20):
-        model = LocalBDA(n_neighbors=k, seed="neighborhood").fit(X, y)
-        expected = np.empty((len(Q), 3))
-        for i, x in enumerate(Q):
-            for h in range(3):
-                rows = nearest(X[y == h], x, k)
-                B = ((rows - x) ** 2).sum(axis=1).mean() / 3 * np.eye(3)
-                expected[i, h] = direct_6_1(x, rows, B)
-        assert_allclose(model.predict_joint_log_proba(Q), expected - np.log(3), rtol=1e-10)
-    assert not hasattr(model, "seed_")
 
 
 def test_neighbours_that_coincide_with_the_query_win_and_share():
@@ -262,17 +191,6 @@ def test_a_seed_that_is_nothing_without_a_row(rule):
         LocalBDA(n_neighbors=2, seed=rule).fit(np.zeros((8, 2)), y)
 
 
-def test_posterior_is_near_one_half_while_the_seed_outweighs_the_neighbours():
-    """|log E[N_g] - log E[N_h]| <= (2k + d + 4)/2 times the largest squared distance to a neighbour, for B = I."""
-    rng = np.random.default_rng(5)
-    for k, d, reach in [(1, 2, 0.5), (6, 1, 0.1), (9, 4, 0.02)]:
-        Z = rng.uniform(-1, 1, (40, k, d))
-        Z *= (reach * rng.uniform(0, 1, (40, 1, 1))) / np.linalg.norm(Z, axis=2).max(axis=1)[:, None, None]
-        value = local_bda_log_density(Z)[:, -1]
-        bound = (2 * k + d + 4) / 2 * reach**2
-        assert 0.01 * bound < np.ptp(value) <= bound
-
-
 # --------------------------------------------------------------------------------------------- the classifiers
 
 
@@ -282,51 +200,25 @@ def blobs(n=60, d=3, r=3, random_state=0):
     return rng.standard_normal((n, d)) + 1.2 * y[:, None], y
 
 
+MATRIX = np.array([[2.0, 0.3, 0], [0.3, 1, 0], [0, 0, 0.5]])
+
+
 @pytest.mark.parametrize("k", [1, 4, 20])
-def test_local_bda_is_6_1_on_the_nearest_of_each_class(k):
+@pytest.mark.parametrize("seed", [1.0, 0.3, "trace", "diag", "neighborhood", MATRIX], ids=str)
+def test_local_bda_is_6_1_on_the_nearest_of_each_class(seed, k):
+    """A class with fewer rows than k gives all it has, and has the constants of their number."""
     X, y = blobs()
-    Q = blobs(random_state=1)[0]
-    model = LocalBDA(n_neighbors=k).fit(X, y)
-    expected = [[direct_6_1(x, nearest(X[y == h], x, k)) for h in range(3)] for x in Q]
-    assert_allclose(model.predict_joint_log_proba(Q), np.array(expected) - np.log(3), rtol=1e-10)
-    assert_array_equal(model.predict(Q), np.argmax(expected, axis=1))
-
-
-def test_6_2_inside_a_cell_both_sides_are_quadratic():
-    """E[N_h]^(-2/(k+d+4)) is a quadratic polynomial of x while the neighbours stay; with 2/k, as printed, it is not."""
-    rows, d, k = np.random.default_rng(0).standard_normal((4, 2)), 2, 4
-    line = np.linspace(-1, 1, 9)[:, None] * np.array([0.6, -0.8])
-    log_density = local_bda_log_density(rows - line[:, None])[:, -1]
-    right, printed = (np.diff(np.exp(-power * log_density), n=3) for power in (2 / (k + d + 4), 2 / k))
-    assert np.abs(right).max() < 1e-12 and np.abs(printed).max() > 1e-2
-
-
-def test_a_small_class_gives_all_it_has_and_keeps_its_constants():
-    X, y = blobs(n=60)
     keep = (y != 2) | (np.cumsum(y == 2) <= 4)
-    X, y = X[keep], y[keep]
-    Q = blobs(random_state=1)[0]
-    model = LocalBDA(n_neighbors=10).fit(X, y)
-    expected = [[direct_6_1(x, nearest(X[y == h], x, k)) for h, k in [(0, 10), (1, 10), (2, 4)]] for x in Q]
-    assert_allclose(model.predict_joint_log_proba(Q), np.array(expected) - np.log(3), rtol=1e-10)
-
-
-@pytest.mark.parametrize("seed", [0.3, "trace", "diag", "matrix"])
-def test_seed(seed):
-    X, y = blobs()
-    Q = blobs(random_state=1)[0]
-    residual = X - np.stack([X[y == h].mean(axis=0) for h in range(3)])[y]
-    variances = (residual**2).mean(axis=0)
-    matrix = np.array([[2.0, 0.3, 0], [0.3, 1, 0], [0, 0, 0.5]])
-    B = {
-        0.3: 0.3 * np.eye(3),
-        "trace": variances.mean() * np.eye(3),
-        "diag": np.diag(variances),
-        "matrix": matrix,
-    }[seed]
-    model = LocalBDA(n_neighbors=4, seed=matrix if seed == "matrix" else seed).fit(X, y)
-    expected = [[direct_6_1(x, nearest(X[y == h], x, 4), B) for h in range(3)] for x in Q]
-    assert_allclose(model.predict_joint_log_proba(Q), np.array(expected) - np.log(3), rtol=1e-10)
+    X, y, Q = X[keep], y[keep], blobs(random_state=1)[0]
+    variances = ((X - np.stack([X[y == h].mean(axis=0) for h in range(3)])[y]) ** 2).mean(axis=0)
+    model, expected = LocalBDA(n_neighbors=k, seed=seed).fit(X, y), np.empty((len(Q), 3))
+    for i, h in np.ndindex(expected.shape):
+        rows = nearest(X[y == h], Q[i], k)
+        of_rule = {"trace": variances.mean(), "diag": variances, "neighborhood": ((rows - Q[i]) ** 2).sum() / rows.size}
+        B = np.diag(of_rule[seed] * np.ones(3)) if isinstance(seed, str) else seed * np.eye(3) ** np.isscalar(seed)
+        expected[i, h] = direct_6_1(Q[i], rows, B)
+    assert_allclose(model.predict_joint_log_proba(Q), expected - np.log(3), rtol=1e-10)
+    assert_array_equal(model.predict(Q), np.argmax(expected, axis=1))
 
 
 def test_local_nearest_means():
@@ -354,18 +246,6 @@ def test_local_linear_is_a_local_least_squares_fit(intercept):
         assert label == np.argmax(design(x[None]) @ coefficients)
 
 
-def test_svm_knn_on_two_classes_is_svc_on_the_neighbours():
-    X, y = blobs(r=2)
-    Q = blobs(random_state=1)[0]
-    predicted = SVMKNN(n_neighbors=15).fit(X, y).predict(Q)
-    for x, label in zip(Q, predicted):
-        near = np.argsort(((X - x) ** 2).sum(axis=1), kind="stable")[:15]
-        if len(set(y[near])) == 1:
-            assert label == y[near[0]]
-        else:
-            assert label == SVC(kernel="linear").fit(X[near], y[near]).predict(x[None])[0]
-
-
 def test_svm_knn_decides_by_the_dag():
     """The DAG over one fit of all pairs (scikit-learn's one-against-one decision values)."""
     X, y = blobs(n=90, r=4, d=2, random_state=5)
@@ -382,15 +262,6 @@ def test_svm_knn_decides_by_the_dag():
         while len(present) > 1:
             present.remove(present[-1] if margin[present[0], present[-1]] > 0 else present[0])
         assert label == present[0]
-
-
-def test_bregman_knn_without_smoothing_is_knn():
-    X, y = load_iris(return_X_y=True)
-    X = X + np.random.default_rng(0).normal(scale=1e-3, size=X.shape)  # no ties
-    for weights in ("uniform", "distance"):
-        reference = KNeighborsClassifier(7, weights=weights).fit(X[::2], y[::2])
-        model = BregmanKNN(n_neighbors=7, weights=weights, smoothing=0.0).fit(X[::2], y[::2])
-        assert_allclose(model.predict_proba(X[1::2]), reference.predict_proba(X[1::2]), atol=1e-12)
 
 
 @pytest.mark.parametrize("weights", ["uniform", "distance", "kernel", "tricube"])
@@ -412,18 +283,6 @@ def test_bregman_knn_is_3_5_and_3_6(weights):
         assert_allclose(model.predict_proba(x[None])[0], (alpha + 1) / (6 + 3), rtol=1e-10)
 
 
-def test_smoothing_is_the_posterior_mean_of_2_12_and_a_2():
-    """(3.5) is the mean of the density proportional to the product of theta_g^alpha_g: a Dirichlet with alpha + 1."""
-    alpha = np.array([2.3, 0.0, 1.7])
-    assert_allclose(smoothed_probabilities(alpha), dirichlet(alpha + 1).mean())
-    numerator = quad(lambda t: t * t**3.0 * (1 - t) ** 2.0, 0, 1)[0]
-    assert_allclose(
-        smoothed_probabilities(np.array([3.0, 2.0]))[0],
-        numerator / quad(lambda t: t**3 * (1 - t) ** 2, 0, 1)[0],
-    )
-    assert_allclose(smoothed_probabilities(alpha, 0.0), alpha / alpha.sum())
-
-
 def test_neighbor_weights_at_the_edges():
     coincide = np.array([[0.0, 0.0, 1.0, 2.0]])
     assert_allclose(neighbor_weights(coincide, "distance"), [[0.5, 0.5, 0]])
@@ -434,28 +293,6 @@ def test_neighbor_weights_at_the_edges():
 
 
 # ---------------------------------------------------------------------------------------------------- costs
-
-
-def test_smoothing_cannot_change_a_decision_under_equal_row_means_of_cost():
-    rng = np.random.default_rng(0)
-    counts = rng.multinomial(7, [0.2, 0.3, 0.5], 200).astype(float)
-    cost = np.array([[0, 1, 3], [3, 0, 1], [1, 3, 0.0]])
-    tied = np.sort(counts @ cost.T, axis=1)
-    clear = tied[:, 1] - tied[:, 0] > 1e-9
-    before, after = (least_cost(smoothed_probabilities(counts[clear], s), cost) for s in (0.0, 1.0))
-    assert_array_equal(before, after)
-
-
-@pytest.mark.parametrize("k", [1, 3, 8])
-def test_two_classes_smoothing_moves_the_threshold(k):
-    """Class 1 wins iff alpha_1 > k t + (2 t - 1), t = C(1,0)/(C(1,0) + C(0,1)); always where C(0,1) > (k+1) C(1,0)."""
-    m = np.arange(k + 1.0)
-    counts = np.column_stack([k - m, m])
-    for ratio in (0.3, 2.5, k + 0.9, k + 1.1):
-        cost, t = np.array([[0, ratio], [1, 0]]), 1 / (1 + ratio)
-        assert_array_equal(least_cost(smoothed_probabilities(counts, 0.0), cost), m > k * t)
-        assert_array_equal(least_cost(smoothed_probabilities(counts), cost), m > k * t + 2 * t - 1)
-    assert np.all(least_cost(smoothed_probabilities(counts), cost) == 1)
 
 
 @pytest.mark.parametrize("estimator", ALL)
