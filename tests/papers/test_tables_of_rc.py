@@ -5,40 +5,29 @@ import importlib
 import numpy as np
 import pandas as pd
 import pytest
-from rcbook import datasets, published
+from rcbook import published
 from rcbook.experiments.cells import cells_of
-from rcbook.experiments.studies import forms_of_map_covariances as forms
 from rcbook.experiments.studies import iterates_and_reach_of_rc as iterates
 from rcbook.experiments.studies import readings_of_descent, readings_of_rc2024
 from rcbook.experiments.studies import readings_of_rc2025 as readings
 from rcbook.experiments.studies import second_moments_about_zero as about_zero
 from rcbook.experiments.studies import tables_of_rc2024 as rc2024
 from rcbook.experiments.studies import tables_of_rc2025 as rc2025
-from rcbook.experiments.studies.data_and_models_of_rc import descent_from, five_bins, path_from, rc_data
-from rcbook.freezing import Freezing
-from rcbook.projected_descent import ProjectedGradientDescent
-from rcbook.strict_naive_bayes import StrictCategoricalNB
+from rcbook.experiments.studies.data_and_models_of_rc import rc_data
 from sklearn.datasets import load_iris
-from sklearn.preprocessing import KBinsDiscretizer, StandardScaler
+from sklearn.preprocessing import StandardScaler
 
 from rcpkg import (
     QDA,
     CategoricalNB,
     RiskCalibration,
-    SharedVarianceGaussianNB,
 )
-from rcpkg.calibration import Fixed
 from rcpkg.families import one_hot
 
 # the function of the same name hides the module
 scorecard = importlib.import_module("rcbook.experiments.scorecard")
-MODELS = [CategoricalNB(prior_strength=1.0), QDA(), SharedVarianceGaussianNB()]
 ROWS, LABELS = StandardScaler().fit_transform(load_iris().data), load_iris().target
 Y = one_hot(LABELS, 3)
-
-
-def rows_for(model):
-    return np.digitize(ROWS, [-1, 0, 1]).astype(float) if isinstance(model, CategoricalNB) else ROWS
 
 
 def test_toy_example_of_rc2025():
@@ -51,18 +40,6 @@ def test_toy_example_of_rc2025():
             assert ours == pytest.approx(1 / (1 + np.exp(-0.5 * 2.5**2)))
         else:
             assert abs(ours - printed) <= 0.005 + 1e-9, cell.key
-
-
-@pytest.mark.needs_data
-@pytest.mark.parametrize("name", ["iris", "heart", "german", "indian_liver", "svmguide3"])
-@pytest.mark.filterwarnings("ignore:Bins whose width:UserWarning")
-@pytest.mark.filterwarnings("ignore:Number of distinct clusters:sklearn.exceptions.ConvergenceWarning")
-def test_five_bins_are_those_of_scikit_learn(name):
-    X = datasets.load(name, "rc2024-nb").data
-    expected = KBinsDiscretizer(n_bins=5, encode="ordinal", strategy="kmeans").fit_transform(X)
-    # features of fewer than five values get consecutive codes here, while scikit-learn may leave codes out
-    consecutive = np.column_stack([np.unique(column, return_inverse=True)[1] for column in expected.T])
-    np.testing.assert_array_equal(five_bins(X), consecutive)
 
 
 @pytest.mark.needs_data
@@ -92,20 +69,6 @@ def test_updates_on_all_rows_from_all_rows_are_a_fit_to_all_rows(table):
     assert mean == pytest.approx(100 * np.mean(fitted.predict(X) != y))
 
 
-@pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
-def test_loops_from_given_starts_are_the_learners(model):
-    """From the closed form, on the training rows, they give the histories of the estimators."""
-    X = rows_for(model)
-    model.fit(X, LABELS)
-    ours = path_from(model, model.family_.encode(X), Y, model.statistics_).frame.error.to_numpy()
-    theirs = RiskCalibration.as_published(model, max_iter=63, stopping="none").fit(X, LABELS).history_.error
-    assert ours == pytest.approx(theirs.to_numpy())
-    gradient = "corrected" if isinstance(model, SharedVarianceGaussianNB) else "printed"
-    ours = descent_from(model, model.family_.encode(X), Y, model.parameters_).frame.error.to_numpy()
-    theirs = ProjectedGradientDescent(model, gradient=gradient, max_iter=63).fit(X, LABELS).history_.error
-    assert ours == pytest.approx(theirs.to_numpy())
-
-
 def test_explained_cells_are_consistent_with_the_reading_of_their_table():
     """Each fits the reading that its explanation names, and not the stated protocol."""
     rules = scorecard._rules("explanations.csv")
@@ -118,82 +81,6 @@ def test_explained_cells_are_consistent_with_the_reading_of_their_table():
 
 
 # Readings -------------------------------------------------------------------------------------------
-
-
-@pytest.mark.needs_data
-def test_rules_of_naive_bayes_contain_the_stated_ones():
-    """rc2024 Table III: frozen with the prior in the map is what the table runs, ended is what rc2025 runs."""
-    X, y = rc_data("glass", "rc2024-nb", "NB")
-    for halt, step in ((False, Freezing()), (True, Fixed())):
-        rule = readings_of_rc2024.Rule(mapped=True, halt=halt)
-        states = X.max(axis=0).astype(int) + 1
-        model = StrictCategoricalNB(n_states=states, prior_strength=1.0, class_prior_strength=5.0)
-        published = RiskCalibration.as_published(model, stopping="none", step=step)
-        theirs = published.fit(X, y).history_.error.to_numpy()
-        ours = readings_of_rc2024.smoothed_errors(X, y, rule)
-        assert ours[: len(theirs)] == pytest.approx(theirs[: len(ours)])
-
-
-@pytest.mark.needs_data
-def test_grid_of_map_covariances_contains_the_stated_form():
-    """rc2025 appendix C on standardised features, prior mean 0 and covariance I, ten rows."""
-    X, y = rc_data("diabetes", "rc2024", "QDA")
-    form = ("raw", "zero", "identity", "sample mean", "weights", 10.0)  # X is standardised already
-    ours = forms.map_error(X, y, *form[1:])
-    model = QDA(prior_strength=10.0, class_prior_strength=2.0, singular_ridge=0.0).fit(X, y)
-    assert form in forms.GRID and len(forms.GRID) == 256
-    assert ours == pytest.approx(np.mean(model.predict(X) != y))
-    wide = ("raw", "zero", 10.0, "identity", 10.0, "sample mean", "rows and pseudo-rows")
-    assert wide in forms.WIDE and len(forms.WIDE) == 1536
-    assert ours == forms.wide_error(X, y, *wide[1:])
-
-
-def test_what_is_held_where_a_count_is_negative():
-    """Two classes, features of 2 and 3 states; the second state of the first feature is negative in class 0."""
-    states, count, cells = np.array([2, 3]), np.zeros(2, dtype=bool), np.zeros((2, 5), dtype=bool)
-    cells[0, 1] = True
-    expected = {
-        "cell": ([0, 0], [[0, 1, 0, 0, 0], [0] * 5]),
-        "distribution": ([0, 0], [[1, 1, 0, 0, 0], [0] * 5]),
-        "feature": ([0, 0], [[1, 1, 0, 0, 0]] * 2),
-        "class": ([1, 0], [[1] * 5, [0] * 5]),
-    }
-    for held, parts in expected.items():
-        found = readings_of_rc2024._kept((count, cells), held, states)
-        for ours, theirs in zip(found, parts, strict=True):
-            np.testing.assert_array_equal(ours, np.array(theirs, dtype=bool))
-
-
-@pytest.mark.parametrize("strength", [0.0, 1.0])
-def test_rule_of_held_distributions_by_loops(strength):
-    """rc2024 §III with whole distributions frozen, count by count, on features with a state unseen in a class."""
-    rng, n = np.random.default_rng(3), 60
-    y = rng.integers(0, 3, n)
-    X = rng.integers(0, 4, (n, 5)).astype(float)
-    X[:, 0] = np.minimum(X[:, 0], y + 1)
-    rule = readings_of_rc2024.EXACT._replace(strength=strength)
-    states, of_class = [4] * 5, [float(np.sum(y == h)) for h in range(3)]
-    counts = {
-        (h, j): [float(np.sum((y == h) & (X[:, j] == v))) for v in range(k)]
-        for h in range(3)
-        for j, k in enumerate(states)
-    }
-    expected, frozen = [], 0
-    for _ in range(30):
-        joint = np.zeros((n, 3))
-        for i, h in np.ndindex(n, 3):
-            joint[i, h] = (of_class[h] + strength) / (n + 3 * strength)
-            for j, k in enumerate(states):
-                joint[i, h] *= (counts[h, j][int(X[i, j])] + strength / k) / (of_class[h] + strength)
-        expected.append(np.mean(joint.argmax(axis=1) != y))
-        change = 0.1 * (np.eye(3)[y] - joint / joint.sum(axis=1, keepdims=True))
-        of_class = [of_class[h] + change[:, h].sum() for h in range(3)]
-        for (h, j), old in counts.items():
-            new = [count + change[X[:, j] == v, h].sum() for v, count in enumerate(old)]
-            counts[h, j] = old if min(new) < 0 else new
-            frozen += min(new) < 0
-    assert len(set(expected)) > 1 and (frozen > 0) == (strength > 0)
-    assert readings_of_rc2024.smoothed_errors(X, y, rule)[:30] == pytest.approx(expected)
 
 
 def test_held_distributions_explain_the_accepted_columns_and_no_more():
@@ -279,28 +166,6 @@ def test_reach_by_the_upper_end_of_the_print_is_refused():
     assert len(agrees) == 14 and agrees.mean() < 0.9
 
 
-def test_forms_of_descent_hold_the_one_of_the_tables():
-    """The first form is the projected descent of the tables; with a floor no probability is below it."""
-    X = np.digitize(ROWS, [-1, 0, 1]).astype(float)
-    model = iterates.rc_model("NB", "ML", X, 3, {})
-    theirs = ProjectedGradientDescent(model, gradient="printed", max_iter=63).fit(X, LABELS).history_.error
-    assert iterates.descent_of_form(X, LABELS, "ML", iterates.Form()) == pytest.approx(theirs.to_numpy())
-    other = iterates.descent_of_form(X, LABELS, "ML", iterates.Form(0.1, True))
-    assert not np.allclose(other, theirs)
-
-
-def test_uncentred_parameters_by_loops():
-    """(s2 + w I)/(s0 + w), whose inverse the whitener factors; the mean has ten pseudo-rows, a class weight one."""
-    theta = about_zero.uncentred(about_zero.moments(ROWS, Y), 1.0)
-    for h in range(3):
-        rows = ROWS[h == LABELS]
-        second = (sum(np.outer(x, x) for x in rows) + np.eye(4)) / (len(rows) + 1)
-        np.testing.assert_allclose(theta.covariance[h], second)
-        np.testing.assert_allclose(theta.whitener[h].T @ theta.whitener[h] @ second, np.eye(4), atol=1e-10)
-        np.testing.assert_allclose(theta.mean[h], rows.sum(axis=0) / (len(rows) + 10))
-    np.testing.assert_allclose(np.exp(theta.log_prior), (np.bincount(LABELS) + 1) / (len(LABELS) + 3))
-
-
 def test_what_is_held_when_second_moments_turn_negative():
     s = about_zero.moments(ROWS, Y)
     down = about_zero.Moments(np.array([1.0, 0, -1]), np.ones((3, 4)), np.zeros((3, 4, 4)))
@@ -353,11 +218,3 @@ def test_no_form_of_the_projection_is_better_than_that_of_the_tables():
     forms = readings_of_descent.descent_forms()
     agree = forms.groupby(["found_on", "form"]).agrees.sum().unstack()
     assert (agree.max(axis=1) == agree[0]).all()
-
-
-def test_first_form_of_the_projection_is_the_descent_of_the_tables():
-    start = readings_of_descent.starts(ROWS, LABELS, "V")
-    ours = readings_of_descent.descent_errors(ROWS, LABELS, start, readings_of_descent.FORMS[0], iterations=20)
-    everything = np.arange(len(LABELS))
-    theirs = about_zero.losses("GD", ROWS, LABELS, everything, everything)[1].mean(axis=1)
-    np.testing.assert_allclose(ours, theirs[:20])

@@ -1,14 +1,6 @@
 """The study of boosting libraries: our own cells, and the stored results that the page names."""
 
-from rcbook.experiments.cells import Cell
 from rcbook.experiments.studies import beside_boosting_libraries as study
-
-
-def test_a_cell_of_ours_is_that_of_its_scorer(monkeypatch):
-    monkeypatch.setattr(study, "ROUNDS", 1)
-    (row,) = study.compared(Cell("study", study.STUDY_NAME, "iris", "GaussianNB, calibrated"), 0)
-    assert row["version"].startswith("rcpkg ") and row["bytes"] < 5000 and row["one_row"] > 0
-    assert 0 < row["log_loss"] < row["log_loss_hidden"] < 1
 
 
 def test_the_stored_study_is_whole_and_its_verdicts_are_those_of_the_page():

@@ -2,10 +2,8 @@
 
 import numpy as np
 import pytest
-from model_cases import network_rows
 from numpy.testing import assert_array_equal
 from rcbook.experiments.studies import calibrated_networks as study
-from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import train_test_split
 
 from rcpkg import MDLDiscretizer
@@ -27,13 +25,3 @@ def test_codes_are_learnt_from_training_rows():
     largest = np.nanmax(expected, axis=0)
     assert np.all(np.where(known, largest + 1, data.X) == largest + 1)
     assert_array_equal(data.n_states, np.vstack([data.X, data.X_test]).max(axis=0) + 1)
-
-
-def test_a_forest_grows_the_same_trees_on_dense_indicators():
-    X, y = network_rows(n=200)
-    states = (X.max(axis=0) + 1).astype(int)
-    P = []
-    for settings in {}, {"sparse_output": False, "dtype": np.float32}:
-        forest = study.one_hot_encoded(RandomForestClassifier(20, random_state=0, max_features=0.3), **settings)(states)
-        P.append(forest.fit(X, y).predict_proba(X))
-    assert_array_equal(*P)

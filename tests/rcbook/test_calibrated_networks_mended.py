@@ -1,10 +1,7 @@
 """The study of networks without its two defects: what its protocol promises."""
 
-from itertools import product
-
 import numpy as np
 import pandas as pd
-import pytest
 from holm import holm_by_hand
 from numpy.testing import assert_allclose, assert_array_equal
 from rcbook.experiments import runner
@@ -12,8 +9,6 @@ from rcbook.experiments.cells import STUDY
 from rcbook.experiments.comparisons import contest
 from rcbook.experiments.studies import calibrated_networks as before
 from rcbook.experiments.studies import calibrated_networks_mended as study
-from scipy.special import log_softmax
-from sklearn.exceptions import ConvergenceWarning
 
 
 def rows_with_numbers(n=60, seed=0):
@@ -34,28 +29,6 @@ def test_cuts_of_a_comparison_do_not_see_the_labels_that_it_is_judged_by():
     assert one.X.max() > 0
     whole, changed = (before.coded(of, np.arange(50), np.arange(50, 60)) for of in (rows, other))
     assert whole.X.shape != changed.X.shape or (whole.X != changed.X).any()
-
-
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_gradient_of_logistic_regression(n_classes):
-    """Of Σ −log p/n + |w|²/(2 C n), by finite differences; and a fit that is stopped fails."""
-    rng = np.random.default_rng(0)
-    X, C = rng.normal(size=(90, 4)), 10.0
-    y = (X[:, 0] + rng.normal(size=90) > 0).astype(int) + (n_classes > 2) * (X[:, 1] > 0.3)
-    model = study.ConvergedLogisticRegression(C=C, tol=1e-2).fit(X, y)
-
-    def objective(flat):
-        W = flat.reshape(len(model.coef_), 5)
-        Z = X @ W[:, :-1].T + W[:, -1]
-        Z = np.column_stack([np.zeros(90), Z]) if n_classes == 2 else Z
-        return -log_softmax(Z, axis=1)[np.arange(90), y].mean() + (W[:, :-1] ** 2).sum() / (2 * C * 90)
-
-    at = np.column_stack([model.coef_, model.intercept_]).ravel()
-    slopes = [(objective(at + h) - objective(at - h)) / 2e-6 for h in 1e-6 * np.eye(len(at))]
-    assert model.gradient_ == pytest.approx(np.abs(slopes).max(), abs=1e-7)
-    assert model.gradient_ > 1e-5 > study.ConvergedLogisticRegression(C=C, tol=study.TOL).fit(X, y).gradient_
-    with pytest.raises(ConvergenceWarning):
-        study.ConvergedLogisticRegression(C=1e4, tol=1e-9, max_iter=2).fit(X, y)
 
 
 def test_hypotheses_are_those_of_the_protocol():
@@ -89,19 +62,3 @@ DONE = [done for name in NAMES for done in runner.read(runner.table_path(STUDY, 
 def test_logistic_regression_is_converged():
     gradients = [r.value for done in DONE for r in done.records if r.metric == "gradient"]
     assert len(gradients) > 30 and max(gradients) <= study.GRADIENT
-
-
-def test_what_is_read_is_what_is_stored():
-    here = {done.key: {r.metric: r.value for r in done.records} for done in DONE}
-    names = study.stored()
-    for aside, costly in product((False, True), repeat=2):
-        part = [n for n in names if before.sets()[n][1] == aside and (n in before.COSTLY) == costly]
-        assert study.stored(aside=aside, costly=costly) == part
-    for metric in study.METRICS:
-        table = study.means(metric, names)
-        assert list(table.index) == names and list(table) == list(study.LEARNERS)
-        assert all(table.loc[n, m] == pytest.approx(here[f"{n}/{m}"][metric]) for n in names for m in table)
-    curves = study.curves("log_loss")
-    for name, rows in curves.index:
-        kept = [here.get(f"{name}/{m}/{rows} rows", {}).get("log_loss", np.nan) for m in curves]
-        assert curves.loc[(name, rows)].to_numpy() == pytest.approx(np.array(kept), nan_ok=True)

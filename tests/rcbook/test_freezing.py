@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from model_cases import GAUSSIAN, MODELS, categorical_rows, gaussian_rows, rows_for
+from model_cases import MODELS, categorical_rows, gaussian_rows, rows_for
 from numpy.testing import assert_allclose
 from rcbook.freezing import Freezing, frozen
 from sklearn.base import clone
@@ -41,14 +41,6 @@ def test_freeze_keeps_what_would_turn_invalid(name):
     longer = RiskCalibration.as_published(model, step=Freezing(lr), max_iter=9, stopping="none").fit(X, y)
     assert longer.n_iter_ == 9
     assert np.isfinite(longer.history_[["soft_error", "error"]]).all(axis=None)
-
-
-@pytest.mark.parametrize("name", ["LDA", "SharedVarianceGaussianNB"])
-def test_freeze_of_shared_covariances(name):
-    X, y = gaussian_rows(n=60)
-    rc = RiskCalibration.as_published(clone(GAUSSIAN[name]), learning_rate=6.0, max_iter=9, stopping="none")
-    assert rc.fit(X, y).n_iter_ < 9
-    assert clone(rc).set_params(step=Freezing(6.0)).fit(X, y).n_iter_ == 9
 
 
 @pytest.mark.filterwarnings("ignore:the first step, Freezing")

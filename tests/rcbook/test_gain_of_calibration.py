@@ -1,28 +1,12 @@
 """When calibration pays: what the protocol promises, and what is stored of it and of the choice of the weight."""
 
 import numpy as np
-from numpy.testing import assert_array_equal
 from rcbook.experiments import results
 from rcbook.experiments.cells import STUDY
 from rcbook.experiments.studies import gain_of_calibration as study
 from rcbook.experiments.studies.choice_of_weight import BEYOND, CASES, KEY, summary
 
 from rcpkg import QDA, calibration_test
-
-
-def test_small_classes_are_left_out_and_the_others_numbered_anew():
-    y = np.repeat([0, 1, 2, 3], [50, 3, 40, 39])
-    X, codes = study.kept_classes(y[:, None].astype(float), y, y, 40)
-    assert_array_equal(np.unique(X), [0.0, 2.0])
-    assert_array_equal(codes, np.repeat([0, 1], [50, 40]))
-
-
-def test_a_division_is_stratified_apart_and_of_the_size_asked_for():
-    X = np.arange(1000.0)[:, None]
-    y = np.repeat([0, 1], [700, 300])
-    train, labels, test, test_labels = study.division(X, y, 150, 3)
-    assert len(train) == 150 and len(test) == 250 and not np.isin(train, test).any()
-    assert labels.mean() == test_labels.mean() == 0.3
 
 
 def test_what_is_tested_is_the_model_without_a_prior():

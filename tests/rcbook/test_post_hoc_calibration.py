@@ -1,10 +1,8 @@
 """Rescalings of posteriors, and the study in which they are rivals."""
 
 import numpy as np
-import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from rcbook.experiments.rescalings import RESCALINGS, TEMPERATURE, beta_calibrated, rescaled, venn_abers
-from rcbook.experiments.studies import post_hoc_calibration as study
+from rcbook.experiments.rescalings import TEMPERATURE, beta_calibrated, rescaled, venn_abers
 from scipy.special import expit, logit
 from sklearn.datasets import load_iris
 from sklearn.isotonic import IsotonicRegression
@@ -46,27 +44,8 @@ def test_venn_abers_is_two_isotonic_regressions_merged():
     assert_allclose(venn_abers(P, y, P_new)[:, 1], high / (1 - low + high), atol=1e-8)
 
 
-@pytest.mark.parametrize("name", RESCALINGS)
-def test_rescaled_posteriors_are_normalised(name):
-    X, y = load_iris(return_X_y=True)
-    P = rescaled(GaussianNB())[name].fit(X[::2], y[::2]).predict_proba(X)
-    assert_allclose(P.sum(axis=1), 1)
-    assert np.all(P >= 0)
-
-
 def test_a_temperature_changes_no_prediction():
     X, y = load_iris(return_X_y=True)
     closed = GaussianNB().fit(X, y)
     P = rescaled(GaussianNB())[TEMPERATURE].fit(X, y).predict_proba(X)
     assert_array_equal(P.argmax(axis=1), closed.predict(X))
-
-
-def test_reliability_adds_up():
-    rng = np.random.default_rng(3)
-    P = rng.dirichlet(np.ones(3), size=500)
-    y = rng.integers(3, size=500)
-    found = study.reliability(P, y)
-    sums = {
-        name: sum(v for key, v in found.items() if key.startswith(name)) for name in ("rows", "confidence", "right")
-    }
-    assert_allclose(list(sums.values()), [500, P.max(axis=1).sum(), np.sum(P.argmax(axis=1) == y)])

@@ -8,14 +8,13 @@ from rcbook.projected_descent import (
     floor_eigenvalues,
     project_simplex,
     quadratic_gradient,
-    quadratic_step,
 )
 from scipy.optimize import approx_fprime
 
-from rcpkg import LDA, QDA, CategoricalNB, ConditionalLikelihood, InvalidStatistics, SharedVarianceGaussianNB
+from rcpkg import LDA, QDA, CategoricalNB, ConditionalLikelihood, SharedVarianceGaussianNB
 from rcpkg.base import log_posterior
 from rcpkg.calibration import HeldOut
-from rcpkg.families import Statistics, one_hot
+from rcpkg.families import one_hot
 
 
 def log_loss(model, X, y):
@@ -101,13 +100,6 @@ def test_corrected_logistic_descent_is_gradient_descent():
     assert np.allclose(ours.predict_proba(X), expected, rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("model, name", [(CategoricalNB(), "CategoricalNB"), (QDA(), "QDA")])
-def test_corrected_descent_descends(model, name):
-    X, y = rows_for(name)
-    history = ProjectedGradientDescent(model, learning_rate=0.02, max_iter=40).fit(X, y).history_
-    assert (history.log_loss.diff().dropna() < 0).all()
-
-
 def test_projection_on_the_simplex():
     rng = np.random.default_rng(0)
     v = rng.standard_normal((50, 6))
@@ -122,29 +114,6 @@ def test_floor_of_eigenvalues():
     matrix = np.array([[2.0, 1.0], [1.0, -3.0]])
     values = np.linalg.eigvalsh(floor_eigenvalues(matrix))
     assert values[0] == pytest.approx(1e-2) and values[1] == pytest.approx(np.linalg.eigvalsh(matrix)[1])
-
-
-def test_a_singular_step_is_named():
-    model = QDA().fit(*rows_for("QDA"))
-    gradient = Statistics(count=np.zeros(3), first=np.zeros((3, 3)), second=np.full((3, 3, 3), np.inf))
-
-    with pytest.raises(InvalidStatistics, match="lower learning_rate"), np.errstate(invalid="ignore"):
-        quadratic_step(model.family_, model.parameters_, gradient, gradient, printed=False)
-
-
-@pytest.mark.parametrize(
-    "learner",
-    [
-        ProjectedGradientDescent(QDA(prior_strength=2.0)),
-        ProjectedGradientDescent(CategoricalNB(prior_strength=20.0), max_iter=0),
-        ProjectedGradientDescent(SharedVarianceGaussianNB(prior_strength=1.0), max_iter=8),
-    ],
-)
-def test_statistics_and_parameters_of_the_model_returned_agree(learner):
-    X, y = rows_for("CategoricalNB" if isinstance(learner.estimator, CategoricalNB) else "QDA")
-    model = learner.fit(X, y).estimator_
-    again = model.log_joint(X, model.parameters(model.statistics_))
-    assert np.allclose(again, model.predict_joint_log_proba(X), rtol=0, atol=1e-8)
 
 
 @pytest.mark.parametrize(

@@ -35,15 +35,6 @@ def test_scores_by_hand():
     assert_allclose(scores["excess_log_loss"], np.mean(parts))
 
 
-def test_growing_neighbourhoods_meet_the_condition_of_the_theorem():
-    n = np.array(study.SIZES, dtype=float)
-    k = np.array([study.growing(size) for size in study.SIZES])
-    assert k[0] == study.FIXED_K and (np.diff(k / n) < 0).all()
-    for d in (2, 4):
-        assert (np.diff(k * (k / n) ** (2 / d)) > 0).all()
-        assert (np.diff(study.FIXED_K * (study.FIXED_K / n) ** (2 / d)) < 0).all()
-
-
 def test_the_stored_study_shows_what_the_theorem_says():
     stored = study.tidy()
     assert set(stored["n_runs"]) == {study.RUNS}

@@ -20,25 +20,6 @@ def test_a_sample_is_rejected_as_the_public_test_rejects_it():
     assert found.value == np.mean(expected) and 0 < found.value < 1
 
 
-def test_wrong_models_of_the_study_have_the_right_posterior():
-    """In tenths of the rows by p(y | x) of a large sample, labels are as frequent as it says."""
-    for name, case in study.POSTERIOR.items():
-        X, y = case.draw(20_000, np.random.RandomState(0))
-        p = case.model.fit(X, y).predict_proba(X)[:, 1]
-        for part in np.array_split(np.argsort(p), 10):
-            assert abs(y[part].mean() - p[part].mean()) < 4 * 0.5 / np.sqrt(len(part)), name
-
-
-def test_departures_of_no_strength_are_samples_of_the_model():
-    """The closed form's limit has the true posterior."""
-    for name, none in {"tails": 0.0, "correlation": 0.0, "copies": 0.0, "pairs": 0.0, "width": 1.0}.items():
-        model, draw = study.departed(name, none)
-        X, y = draw(20_000, np.random.RandomState(0))
-        p = model.fit(X, y).predict_proba(X)[:, 1]
-        for part in np.array_split(np.argsort(p), 10):
-            assert abs(y[part].mean() - p[part].mean()) < 4 * 0.5 / np.sqrt(len(part)), name
-
-
 def test_size_where_the_model_is_right():
     """The criterion of the study, on all cells whose structure is given; learnt ones reject no more than it allows."""
     stored = study.tidy(study.SIZE)

@@ -27,9 +27,3 @@ def test_a_model_per_pattern_is_the_regression_of_what_is_there():
     assert_allclose(model.predict_proba(hidden), expected)
     nothing = model.predict_proba(X[:2].mask(np.ones((2, 3), dtype=bool)))
     assert_allclose(nothing, 0.5)
-
-
-def test_five_imputations_agree_where_nothing_is_missing():
-    X, y = table(gaps=0.0)
-    found = study.FiveImputations().fit(X, y).predict_proba(X)
-    assert_allclose(found, study.logistic().fit(X, y).predict_proba(X), atol=1e-12)
