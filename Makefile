@@ -102,9 +102,8 @@ bench: $(TESTED)  ## measure speed against scikit-learn (ratios of medians withi
 	$(ONE_THREAD) $(BIN)/python -m pytest tests/benchmarks/bench_*.py --benchmark-only -s
 
 peers: $(PEERS)/.ready  ## compare with other libraries, in an environment beside the project's (needs RCPKG_DATA)
-	$(ONE_THREAD) PYTHONPATH=.:book $(PEERS)/bin/python -c "from rcbook import experiments; \
-	  from rcbook.experiments.studies import beside_boosting_libraries, beside_pyagrum, rows_beyond_memory; \
-	  [experiments.run('study', name) for name in ('beside-pyagrum', 'rows-dask-ml', 'beside-boosting-libraries')]"
+	for name in beside-pyagrum rows-dask-ml beside-boosting-libraries other-boosting; do \
+	  $(ONE_THREAD) PYTHONPATH=.:book $(PEERS)/bin/python -m rcbook run study:$$name || exit 1; done
 
 $(PEERS)/.ready: locks/peers.txt
 	$(PYTHON) -m venv $(PEERS)
