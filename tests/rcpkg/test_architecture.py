@@ -61,26 +61,3 @@ def test_imports_point_down():
         for source, _ in imports(module):
             below = FLOOR[room(source)] < FLOOR[room(module)]
             assert below or room(source) == room(module), f"{module} imports from {source}, which is not below it"
-
-
-def test_places_of_distinct_rows_are_made_flat():
-    """``np.unique(..., axis=0, return_inverse=True)`` of numpy 2.0.0 gives the places as a column."""
-    calls, flat = 0, []
-    for module in (module for module, path in SOURCES.items() if "return_inverse" in path.read_text("utf-8")):
-        nodes = list(ast.walk(TREES[module]))
-        made = [node.value for node in nodes if isinstance(node, ast.Attribute) and node.attr in ("ravel", "reshape")]
-        calls += sum(_has_places(node) for node in nodes)
-        for assigned in (node for node in nodes if isinstance(node, ast.Assign)):
-            if any(_has_places(node) for node in ast.walk(assigned.value)):
-                *_, places = (node.id for node in ast.walk(assigned.targets[0]) if isinstance(node, ast.Name))
-                used = [node for node in nodes if isinstance(node, ast.Name) and node.id == places]
-                used = [node for node in used if node.lineno > assigned.end_lineno and isinstance(node.ctx, ast.Load)]
-                flat.append((module, min(used, key=lambda node: node.lineno) in made))
-    assert len(flat) == calls > 0
-    assert [module for module, is_flat in flat if not is_flat] == []
-
-
-def _has_places(node: ast.AST) -> bool:
-    """Whether a node asks for distinct rows and of each row the place among them."""
-    wanted = {"axis", "return_inverse"}
-    return isinstance(node, ast.Call) and wanted <= {keyword.arg for keyword in node.keywords}

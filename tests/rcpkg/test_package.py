@@ -8,7 +8,6 @@ import tomllib
 from pathlib import Path
 
 import pytest
-import yaml
 
 import rcpkg
 
@@ -28,11 +27,6 @@ def normalised(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def pins(lock: str) -> dict[str, str]:
-    """Versions that a lock pins with hashes."""
-    return {normalised(n): v for n, v in re.findall(r"^([\w.-]+)==(\S+).*\\\n    --hash=sha256:", lock, re.MULTILINE)}
-
-
 def name_of(dependency: str) -> str:
     return normalised(re.match(r"[\w.-]+", dependency)[0])
 
@@ -42,15 +36,6 @@ def direct(package: str, *extras: str) -> set[str]:
     project = PAPERS[package]["project"]
     optional = [dependency for extra in extras for dependency in project["optional-dependencies"][extra]]
     return {name_of(dependency) for dependency in [*project["dependencies"], *optional]}
-
-
-def test_tests_run_with_the_versions_that_the_book_is_built_with():
-    assert pins(LOCK).items() <= pins(TEST).items()
-
-
-def test_what_only_tests_need_is_not_installed_to_read():
-    heavy = {"polars", "pyarrow", "dask", "playwright", "mypy", "ruff", "statsmodels", "seaborn"}
-    assert not heavy & pins(LOCK).keys()
 
 
 def imported(folder: Path) -> set[str]:
@@ -81,12 +66,6 @@ def test_the_book_requires_what_it_imports():
     assert own <= imports <= own | direct("rcpkg", "plot") | direct("rcbook", "chapters")
 
 
-@pytest.mark.parametrize("package", PAPERS)
-def test_every_folder_of_modules_is_a_package_of_its_project(package):
-    folders = {file.parent.relative_to(FOLDERS[package].parent) for file in FOLDERS[package].rglob("*.py")}
-    assert PAPERS[package]["tool"]["setuptools"]["packages"] == sorted(".".join(folder.parts) for folder in folders)
-
-
 @pytest.mark.parametrize("lock", [LOCK, TEST, OLDEST, PEERS], ids=["pinned", "test", "oldest", "peers"])
 def test_locks_name_no_index_and_no_path_and_hash_everything(lock):
     assert not re.search(r"://|--(extra-)?index-url|--find-links|@ ", lock)
@@ -94,16 +73,6 @@ def test_locks_name_no_index_and_no_path_and_hash_everything(lock):
         r"^\w.*\n?.*", lock, re.MULTILINE
     )  # a package stands twice where its version depends on a Python
     assert all(re.search(r"==\S+.*\\\n    --hash=sha256:", line) for line in lines)
-
-
-def test_citation_agrees_with_package_and_bibliography():
-    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
-    assert citation["version"] == rcpkg.__version__
-    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
-    assert re.search(r"^## (\S+)", changelog, re.MULTILINE)[1] == citation["version"]
-    bibliography = (ROOT / "book" / "references.bib").read_text(encoding="utf-8")
-    titles = re.findall(r"title\s*=\s*\{(.*)\},\n", bibliography)[:5]
-    assert [reference["title"] for reference in citation["references"]] == [re.sub("[{}]", "", t) for t in titles]
 
 
 def test_a_start_imports_what_is_used_alone():

@@ -93,27 +93,6 @@ def test_masks_are_gaps():
     assert_array_equal(QDA().fit(X, np.ma.array(Y)).classes_, [0, 1])
 
 
-DAYS = np.datetime64("2020-01-01") + RNG.integers(0, 300, size=(40, 2)).astype("timedelta64[D]")
-
-
-@pytest.mark.parametrize(
-    ("model", "rows", "labels", "message"),
-    [
-        (QDA(), 3.0, Y, "X must be a table of rows, an array or a frame; got float"),
-        (
-            ProductModel([("a", CategoricalNB(), ["word"]), ("b", QDA(), ["size"])]),
-            pd.DataFrame({"day": DAYS[:, 0], "size": X[:, 0], "word": ["x", "y"] * 20}),
-            Y,
-            "feature 'day' holds dates or times",
-        ),
-    ],
-    ids=["no table", "a column of no block"],
-)
-def test_what_cannot_be_taken_is_named(model, rows, labels, message):
-    with pytest.raises(ValueError, match=message):
-        model.fit(rows, labels)
-
-
 @pytest.mark.parametrize("kind", [int, float])
 @pytest.mark.parametrize(
     "model", [QDA(), WANBIAC(), BDA7(), LocalBDA(), RiskCalibration(LDA()), RiskCalibrationCV(LDA(), cv=3)], ids=repr

@@ -201,15 +201,6 @@ def test_statistics_and_parameters_of_the_model_returned_agree(learner):
     assert np.allclose(again, model.predict_joint_log_proba(X), rtol=0, atol=1e-8)
 
 
-def test_indefinite_precisions_are_made_valid():
-    """Where class 0 is the *inner* one in one direction and the outer in another, −2η_2 is indefinite for some η."""
-    model = QDA().fit(*rows_for("QDA"))
-    natural = model.family_.natural_parameters(model.parameters_)
-    natural.second = natural.second - natural.second[0] + 0.1 * np.diag([1.0, -1.0, 0.0])
-    assert np.linalg.eigvalsh(-2 * natural.second).min() < 0
-    assert np.all(np.linalg.eigvalsh(model.family_.from_natural(natural).covariance) > 0)
-
-
 # --- where no optimum exists ----------------------------------------------------------------------------------------
 
 
@@ -260,13 +251,6 @@ def test_a_target_makes_separable_rows_well_posed(model):
         warnings.simplefilter("error")
         learner = ConditionalLikelihood(model, target_weight=0.1).fit(X, y)
     assert learner.converged_ and not learner.separable_
-
-
-def test_running_out_of_iterations_is_reported():
-    X, y = rows_for("QDA")
-    with pytest.warns(ConvergenceWarning, match="after 2 iterations"):
-        learner = ConditionalLikelihood(QDA(), max_iter=2).fit(X, y)
-    assert not learner.converged_ and learner.n_iter_ == 2 and len(learner.history_) == 3
 
 
 # --- refusals ---------------------------------------------------------------------------------------------------------

@@ -25,7 +25,6 @@ from rcpkg.calibration.conditional import Conditional
 from rcpkg.calibration.coordinates import linear_coordinates
 from rcpkg.calibration.features import Features, products
 from rcpkg.calibration.logistic import LogisticObjective
-from rcpkg.calibration.newton import search_start
 from rcpkg.calibration.objective import Objective
 from rcpkg.capabilities import can
 
@@ -200,16 +199,6 @@ def test_what_stands_for_a_hessian_leads_to_the_same_optimum(name, b, monkeypatc
             other = ConditionalLikelihood(ML[name], target_weight=b, tol=1e-8).fit(X, y)
         assert other.converged_ and other.objective_ == pytest.approx(best.objective_, abs=1e-10)
         assert np.allclose(other.predict_proba(X), best.predict_proba(X), rtol=0, atol=1e-5)
-
-
-@pytest.mark.parametrize("b", [0.0, 1.0])
-@pytest.mark.parametrize("name", ["QDA", "CategoricalNB"])
-def test_the_search_never_starts_above_the_closed_form(name, b):
-    """A start that a sample or a regression offers is taken only if it is better."""
-    X, y = rows_for(name)
-    F = Conditional(Objective.from_estimator(ML[name], X, y, target_weight=b))
-    point = F.evaluate(None)
-    assert search_start(point).value >= point.value
 
 
 # --- wanbia2014's change of variables -------------------------------------------------------------------------------

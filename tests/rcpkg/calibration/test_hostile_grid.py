@@ -25,6 +25,7 @@ from rcpkg import (
     MultinomialNB,
     ProductModel,
     RiskCalibration,
+    RiskCalibrationCV,
 )
 from rcpkg.base import InvalidStatistics
 from rcpkg.calibration import Objective
@@ -45,6 +46,7 @@ KINDS = (
     "one-row class", "many classes", "rare state", "repeated rows",
 )  # fmt: skip
 PENALTIES = {"none": {}, "ridge": {"l2": 1.0}, "target": {"target_weight": 1.0}}
+OTHER_TARGETS = {name: {"target": name, "target_weight": 0.3} for name in ("generative", "grand")}  # of plain rows
 WRONG_FOR = {  # kinds that a model has no rows of
     "discrete": {"tiny units", "huge units", "far from zero"},
     "continuous": {"rare state"},
@@ -119,7 +121,7 @@ def design(name, X, parents):
 
 CASES = [
     (name, kind, penalty)
-    for name, kind, penalty in product(MODELS, KINDS, PENALTIES)
+    for name, kind, penalty in [*product(MODELS, KINDS, PENALTIES), *product(MODELS, ["plain"], OTHER_TARGETS)]
     if kind not in WRONG_FOR["continuous" if name in CONTINUOUS else "discrete"]
 ]
 PARTLY = [pytest.param(*case, marks=[pytest.mark.slow] * bool(k % 11)) for k, case in enumerate(CASES)]
@@ -129,14 +131,21 @@ PARTLY = [pytest.param(*case, marks=[pytest.mark.slow] * bool(k % 11)) for k, ca
 def test_hostile_rows(name, kind, penalty):
     """All optimisers on one case."""
     X, y = rows_of(name, kind)
-    options = PENALTIES[penalty]
+    options = {**PENALTIES, **OTHER_TARGETS}[penalty]
+    b = options.get("target_weight", 0.0)
     learners = [
         ConditionalLikelihood(clone(MODELS[name]), **options),
         ConditionalLikelihood(clone(MODELS[name]), solver="lbfgs", **options),
     ]
     if penalty != "ridge":
-        b = options.get("target_weight", 0.0)
-        learners.append(RiskCalibration(clone(MODELS[name]), step="safe", target_weight=b, tol=1e-12, max_iter=2000))
+        settings = {"target_weight": 0.0, **options, "step": "safe", "tol": 1e-12, "max_iter": 2000}
+        learners.append(RiskCalibration(clone(MODELS[name]), **settings))
+    if not b and kind in ("plain", "tiny units", "far from zero"):
+        every = ("natural", "closed_form", "curvature")
+        learners += [ConditionalLikelihood(clone(MODELS[name]), coordinates=each, **options) for each in every]
+    if b and kind == "plain":
+        settings = {"target": options.get("target", "pooled"), "target_weights": [b], "closed_form": False, "cv": 3}
+        learners.append(RiskCalibrationCV(clone(MODELS[name]), **settings))
     ended = []
     for learner in learners:
         try:
@@ -148,7 +157,7 @@ def test_hostile_rows(name, kind, penalty):
         assert learner.converged_ or SAID[learner.stop_reason_][:10] in said[0] or isinstance(learner, RiskCalibration)
         ended.append(learner)
     done = [learner for learner in ended if learner.stop_reason_ in ("converged", "separable")]
-    if penalty != "target" and done:
+    if not b and done:
         parents = getattr(done[0].estimator_, "parents_", None)
         value, P = optimum(design(name, X, parents), y, options.get("l2", 0.0))
         for learner in done:
@@ -157,12 +166,12 @@ def test_hostile_rows(name, kind, penalty):
             assert value - near <= loss <= value + near, (type(learner).__name__, learner.stop_reason_, loss, value)
             if options:
                 assert np.abs(learner.predict_proba(X) - P).max() < POSTERIOR
-    if penalty == "target":
+    if b:
         for learner in done:
-            F, model = Objective.from_estimator(learner.estimator, X, y, target_weight=1.0), learner.estimator_
+            F, model = Objective.from_estimator(learner.estimator, X, y, **options), learner.estimator_
             gain = F.promised_gain(F.evaluate(model.statistics_, model.parameters_))
             # F is strongly concave relative to ψ: this bounds what it lacks of its maximum a row and pseudo-row
-            assert F.size / (2 * F.target.size) * gain < VALUE
+            assert F.size / (2 * b * F.target.size) * gain < VALUE
     same = [learner for learner in done if learner.joint_model_ in ("optimum", "most probable")]
     rng = np.random.RandomState(0)
     others = np.array([rng.permutation(column) for column in X.T]).T[:50]

@@ -5,19 +5,14 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from model_cases import COUNTS, GAUSSIAN, ML, fitted, gaussian_rows, random_direction, row_statistics, rows_for
+from model_cases import ML, fitted, row_statistics, rows_for
 from numpy.testing import assert_allclose
-from scipy.special import softmax
 from sklearn.base import clone
 
-from rcpkg import CategoricalNB, ConditionalLikelihood, RiskCalibration
-from rcpkg.base import log_posterior
+from rcpkg import ConditionalLikelihood
 from rcpkg.calibration import Objective
 from rcpkg.calibration.steps import SafeRun
 from rcpkg.families import Statistics
-
-as_published = RiskCalibration.as_published
-SAFE = {"step": "safe", "target_weight": 0.0, "tol": 0.0}
 
 
 def unseen_directions(model, X, r=3):
@@ -47,104 +42,6 @@ def test_the_path_of_the_weights_stays_on_the_leaf_of_its_target(name, target):
         assert np.abs(unseen @ off).max() < 1e-4  # tol (n + b m̄) / (b m̄), for m̄ = 3 pseudo-rows
     if target == "pooled" and name not in ("LDA", "SharedVarianceGaussianNB"):  # whose pooled model is the closed form
         assert np.abs(off).max() > 1e-3  # there was a way to go
-
-
-def rows_with_an_empty_cell():
-    X, y = rows_for("CategoricalNB")
-    X = X.copy()
-    X[(X[:, 2] == 4) & (y == 0), 2] = 3  # the last state of the last feature is never seen in class 0
-    return X, y
-
-
-def test_empty_cells_stay_empty_and_have_the_same_supremum():
-    """RC on the face ends at the supremum of the whole family (proposition on empty cells)."""
-    X, y = rows_with_an_empty_cell()
-    closed = CategoricalNB().fit(X, y)
-    empty = closed.statistics_.cells == 0
-    assert empty.sum() == 1
-    whole = ConditionalLikelihood(CategoricalNB(prior_strength=1.0), solver="lbfgs", tol=1e-7).fit(X, y)
-    fixed = as_published(CategoricalNB(), learning_rate=0.3, max_iter=3000, stopping="none").fit(X, y)
-    safe = RiskCalibration(CategoricalNB(), max_iter=100, **SAFE).fit(X, y)
-    for fit in (fixed, safe):
-        assert not fit.estimator_.statistics_.cells[empty].any()
-        assert fit.history_.log_loss.iloc[-1] == pytest.approx(whole.history_.log_loss.iloc[-1], abs=1e-7)
-    assert whole.estimator_.parameters_.log_prob[empty] < -20  # on its way to minus infinity
-
-
-def posterior_curvature(S, P):
-    """−∇²CLL = Σ_i Cov s(x_i, y) under the posteriors."""
-    mean = np.einsum("iy,iyk->ik", P, S)
-    return np.einsum("iy,iyk,iyl->kl", P, S, S) - mean.T @ mean
-
-
-def posteriors(model, X, theta):
-    joint = model.log_joint(X, theta)
-    return np.exp(log_posterior(joint, model.family_.log_class_probabilities(theta)))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["CategoricalNB", "MultinomialNB"])
-@pytest.mark.parametrize("scale", [0.3, 2.0])
-def test_curvature_is_at_most_d_plus_one_times_what_posteriors_count(name, scale):
-    """−∇²CLL ⪯ (d + 1) diag s(X, P), at any model (proposition on the measure of cells, part 1)."""
-    model, X, _, _ = fitted(name)
-    S = row_statistics(model, X, 3)
-    d = X.shape[1] if name == "CategoricalNB" else X[0].sum()
-    for seed in range(5):
-        eta = model.family_.natural_parameters(model.parameters_)
-        eta = eta + scale * random_direction(eta, np.random.default_rng(seed))
-        P = posteriors(model, X, model.family_.from_natural(eta))
-        root = 1 / np.sqrt(model.statistics(X, P).ravel())
-        largest = np.linalg.eigvalsh(posterior_curvature(S, P) * root[:, None] * root)[-1]
-        assert largest <= d + 1
-        assert largest > 0.3 * (d + 1)  # the bound is of the right size
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["CategoricalNB", "LDA"])
-def test_weights_lead_to_the_limit_of_calibration(name):
-    """With the generative target η_b tends to the limit of RC as b → 0 (the same corollary, part 2)."""
-    X, y = rows_for(name)
-    rc = RiskCalibration.as_published(clone(ML[name]), learning_rate=0.3, max_iter=1500, stopping="none").fit(X, y)
-    limit = rc.estimator_.family_.mean_parameters(rc.estimator_.parameters_)
-    off = []
-    for b in (0.1, 0.01, 0.001):
-        best = ConditionalLikelihood(clone(ML[name]), target="generative", target_weight=b, tol=1e-8).fit(X, y)
-        mu = best.estimator_.family_.mean_parameters(best.estimator_.parameters_)
-        off.append(np.abs((mu - limit).ravel()).max())
-    assert off[2] < 0.2 * off[1] < 0.1 * off[0]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["CategoricalNB", "QDA"])
-def test_safe_steps_reduce_what_is_missing_by_a_factor(name):
-    """max F − F(η_t) ≤ q^⌊t/3⌋ [max F − F(η_0)], and η_t converges (theorem on the safe step, part 4)."""
-    X, y = rows_for(name) if name == "CategoricalNB" else gaussian_rows(n=300, d=2, seed=2)
-    paths = [RiskCalibration(clone(ML[name]), max_iter=T, **SAFE).fit(X, y) for T in (6, 12, 24, 80)]
-    loss = paths[-1].history_.log_loss.to_numpy()
-    missing = (loss - loss[-1])[:40:3]
-    seen = missing[missing > 1e-9]
-    assert len(seen) > 2
-    assert np.all(seen[1:] < 0.9 * seen[:-1])
-    etas = [f.estimator_.family_.natural_parameters(f.estimator_.parameters_).ravel() for f in paths]
-    apart = [np.linalg.norm(eta - etas[-1]) for eta in etas[:-1]]
-    assert apart[2] < 0.1 * apart[0]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", [*GAUSSIAN, *COUNTS])
-def test_a_plain_step_of_any_rate_changes_the_model(name):
-    """Unless the gradient is zero (theorem on the safe step, part 3)."""
-    model, X, _, Y = fitted(name)
-    rng, s = np.random.default_rng(3), model.statistics_
-    m = Y.sum()
-    for lr in (1e-3, 0.3, 3.0):
-        W = Y - softmax(rng.standard_normal(Y.shape), axis=1)
-        change = model.family_.precondition(s, model.statistics(X, Y - W), lr * model.statistics(X, W))
-        after = model.parameters(model.family_.safe_update(s, change))
-        d_mu = model.family_.mean_parameters(after) - s / m
-        d_eta = model.family_.natural_parameters(after) - model.family_.natural_parameters(model.parameters_)
-        assert d_mu.dot(d_eta) > 1e-3 * min(lr, 1.0) ** 2 * np.sum((model.statistics(X, W) / m).ravel() ** 2)
 
 
 def quadratic_steps(path, gradient, lr=0.3):

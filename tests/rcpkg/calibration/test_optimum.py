@@ -1,8 +1,9 @@
-"""What says converged is the optimum: every model, coordinates, solver, penalty and scale against scipy's trust-exact.
+"""What says converged is the optimum, and one model whichever optimiser found it; `test_hostile_grid` tries all models
+and penalties on all kinds of rows.
 
-The tolerances were fixed before the grid was run: where a fit says that it converged, its objective is within `VALUE`
-nats a row of the least one, relative to it where it is greater than one, and with a penalty its posteriors are within
-`POSTERIOR`. Otherwise it warns, and says why.
+The tolerances were fixed before the first run: where a fit says that it converged, its objective is within `VALUE`
+nats a row of the least one that scipy's trust-exact finds, relative to it where it is greater than one, and with a
+penalty its posteriors are within `POSTERIOR`. Otherwise it warns, and says why.
 """
 
 import warnings
@@ -13,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from model_cases import ML, gaussian_rows, mixed_model, rows_for
+from model_cases import ML, gaussian_rows, rows_for
 from numpy.testing import assert_allclose
 from scipy.linalg import block_diag, solve_triangular
 from scipy.optimize import minimize
@@ -33,26 +34,14 @@ from rcpkg import (
     RiskCalibration,
     RiskCalibrationCV,
 )
-from rcpkg.calibration import LBFGS, Best, Converged, FirstOf, Newton, Objective, Safe, Target, climb
+from rcpkg.calibration import LBFGS, Best, Converged, FirstOf, Newton, Objective, Safe, climb
 from rcpkg.calibration.conditional import Conditional
 from rcpkg.calibration.constants import LOST
 from rcpkg.calibration.curvature import MinimalForm
 from rcpkg.calibration.optimum import has_most_probable
 from rcpkg.calibration.target_path import TargetPath
-from rcpkg.families import one_hot
 
 VALUE, POSTERIOR = 1e-6, 1e-3
-SCALES = {
-    "as they are": lambda X: X,
-    "far from zero": lambda X: X + np.append(1e4, np.zeros(X.shape[1] - 1)),
-    "rescaled": lambda X: X * [1e3, 1e-3, 1.0] + [1e5, 0.0, -7.0],
-}
-RUNS = [{"solver": "newton"}] + [
-    {"solver": "lbfgs", "coordinates": name} for name in ("whitened", "natural", "closed_form", "curvature")
-]
-RIDGES = (0.0, 0.01, 100.0)
-WEIGHTS = (0.01, 0.3, 3.0, 30.0)
-CONTINUOUS = {"QDA", "LDA", "GaussianNB", "SharedVarianceGaussianNB"}
 
 
 class Design(NamedTuple):
@@ -82,26 +71,6 @@ def indicators(columns):
     """A one for the joint state of each group of columns."""
     Z = np.hstack([(states[:, None] == np.unique(states)).astype(float) for states in columns])
     return Design(Z, np.eye(Z.shape[1]))
-
-
-def design(name, X):
-    """Those of the logistic regression that the model is."""
-    d = X.shape[1]
-    if name == "QDA":
-        return centred(X, list(zip(*np.triu_indices(d))))
-    if name == "GaussianNB":
-        return centred(X, [(j, j) for j in range(d)])
-    if name in ("LDA", "SharedVarianceGaussianNB"):
-        return centred(X, [])
-    if name == "CategoricalNB":
-        return indicators(X.T)
-    if name in ("BernoulliNB", "MultinomialNB"):
-        return Design(X, np.eye(d))
-    if name == "ProductModel":
-        parts = design("CategoricalNB", X[:, :2]), design("QDA", X[:, [2, 4]]), design("GaussianNB", X[:, [3]])
-        return Design(np.hstack([part.Z for part in parts]), block_diag(*(part.K for part in parts)))
-    parents = clone(ML[name]).fit(X, ROWS[name][1]).parents_
-    return indicators([X[:, [*of, j]] @ 10.0 ** np.arange(len(of) + 1) for j, of in enumerate(parents)])
 
 
 def optimum(of, y, l2):
@@ -137,18 +106,6 @@ def optimum(of, y, l2):
     return value, softmax(np.c_[np.zeros(n), Z @ w.reshape(r - 1, q).T], axis=1)
 
 
-def of_scale(name, scale):
-    X, y = ROWS[name]
-    if name in CONTINUOUS:
-        return SCALES[scale](X), y
-    return (np.c_[X[:, :2], SCALES[scale](X[:, 2:])], y) if name == "ProductModel" else (X, y)
-
-
-ROWS = {name: gaussian_rows(150, 3, 3, seed=2) if name in CONTINUOUS else rows_for(name) for name in ML}
-SCALED = [name for name in ML if name in CONTINUOUS or name == "ProductModel"]
-CASES = [*product(SCALED, SCALES), *((name, "as they are") for name in ML if name not in SCALED)]
-
-
 def fit(learner, X, y):
     """The fit, and what it warned of."""
     with warnings.catch_warnings(record=True) as caught:
@@ -157,87 +114,7 @@ def fit(learner, X, y):
     return learner, [str(w.message) for w in caught if issubclass(w.category, ConvergenceWarning)]
 
 
-def smoothed(name, run):
-    """Multiples of the closed form cannot start from a probability of zero."""
-    if run.get("coordinates") != "closed_form" or name in CONTINUOUS:
-        return clone(ML[name])
-    return mixed_model(1.0) if name == "ProductModel" else clone(ML[name]).set_params(prior_strength=1.0)
-
-
-def check_against(expected, name, X, y, l2, run):
-    learner, said = fit(ConditionalLikelihood(smoothed(name, run), l2=l2, **run), X, y)
-    value, P = expected
-    bound = VALUE * max(1.0, value)
-    assert learner.objective_ >= value - bound
-    if not learner.converged_:
-        assert said and learner.stop_reason_ in ("max_iter", "no_step"), learner.stop_reason_
-        return False
-    assert not said and learner.objective_ <= value + bound, (learner.objective_, value)
-    if l2:
-        assert np.abs(learner.predict_proba(X) - P).max() < POSTERIOR
-    return True
-
-
-QUICK = {("QDA", "rescaled", 0.01), ("GaussianNB", "far from zero", 0.0), ("TAN", "as they are", 0.01)}
-QUICK |= {("QDA", "rescaled", "pooled", 0.3), ("LDA", "as they are", "pooled", 0.01)}
-QUICK |= {("TAN", "as they are", "pooled", 3.0)}
-
-
-def partly_slow(*settings):
-    """All cases with all settings, of which some are tried in the quick suite."""
-    cases = [(*case, *setting) for case in CASES for setting in settings]
-    return [pytest.param(*case, marks=[pytest.mark.slow] * (case not in QUICK)) for case in cases]
-
-
-@pytest.mark.parametrize(("name", "scale", "l2"), partly_slow(*((l2,) for l2 in RIDGES)))
-def test_every_fit_that_converged_is_at_the_optimum(name, scale, l2):
-    X, y = of_scale(name, scale)
-    expected = optimum(design(name, X), y, l2)
-    converged = [check_against(expected, name, X, y, l2, run) for run in RUNS]
-    assert converged[0]  # Newton's method reaches all
-
-
 # --- targets ----------------------------------------------------------------------------------------------------------
-
-
-def lack(learner, X, y, target, b):
-    """Upper bound of what the objective lacks of its maximum, per row and pseudo-row: (m + b m̄)/(2 b m̄) times the
-    squared gradient in the metric of the joint model, since F is strongly concave relative to ψ."""
-    closed_form = clone(learner.estimator).fit(X, y)
-    model = closed_form.family_.without_prior()
-    encoded, Y = model.encode(X), one_hot(y, y.max() + 1)
-    if target == "generative":
-        parameters, size = closed_form.parameters_, float(len(y))
-    else:
-        parameters, size = getattr(model, f"{target}_parameters")(model.statistics(encoded, Y))
-    objective = Objective(model, encoded, Y, target=Target(size * model.mean_parameters(parameters), size, b))
-    fitted = learner.estimator_
-    point = objective.evaluate(fitted.statistics_, fitted.parameters_)
-    return objective.size / (2 * b * size) * objective.promised_gain(point)
-
-
-@pytest.mark.parametrize(
-    ("name", "scale", "target", "b"),
-    partly_slow(*product(["pooled"], WEIGHTS), ("generative", WEIGHTS[0]), ("grand", WEIGHTS[-1])),
-)
-def test_all_learners_with_every_target_end_at_one_model(name, scale, target, b):
-    X, y = of_scale(name, scale)
-    options = {"target": target, "target_weight": b}
-    newton, said = fit(ConditionalLikelihood(clone(ML[name]), **options), X, y)
-    assert newton.converged_ and not said
-    assert lack(newton, X, y, target, b) < VALUE
-    chosen = RiskCalibrationCV(clone(ML[name]), target=target, target_weights=[b], cv="loo", closed_form=False).fit(
-        X, y
-    )
-    assert chosen.converged_
-    assert np.abs(chosen.predict_proba(X) - newton.predict_proba(X)).max() < POSTERIOR
-    safe, said = fit(RiskCalibration(clone(ML[name]), **options, step="safe", tol=1e-10), X, y)
-    lbfgs, told = fit(ConditionalLikelihood(clone(ML[name]), **options, solver="lbfgs", max_iter=200), X, y)
-    for other, warned in (safe, said), (lbfgs, told):
-        if other.converged_:
-            assert np.abs(other.predict_proba(X) - newton.predict_proba(X)).max() < POSTERIOR
-        else:
-            assert warned
 
 
 @pytest.mark.parametrize("name", ML)
@@ -450,14 +327,14 @@ def overlapping():
     )
 
 
-@pytest.mark.parametrize("model", [GaussianNB(), QDA()])
-def test_a_ridge_on_features_far_from_zero(model):
+@pytest.mark.parametrize(("model", "pairs"), [(GaussianNB(), np.diag_indices(4)), (QDA(), np.triu_indices(4))])
+def test_a_ridge_on_features_far_from_zero(model, pairs):
     """It ended at a training log-loss of 176, with converged_, on a start of saturated posteriors."""
     X, y = overlapping()
     first, units = np.array([1.0, 0.0, 0.0, 0.0]), [1e3, 1e-3, 1, 50]
     for far in X + 1e4 * first, X + 1e5 * first, X * units + [1e5, 0, 300, -7]:
         for l2 in 0.01, 1.0, 100.0:
-            value, _ = optimum(design(type(model).__name__, far), y, l2)
+            value, _ = optimum(centred(far, list(zip(*pairs))), y, l2)
             fitted = ConditionalLikelihood(model, l2=l2).fit(far, y)
             assert fitted.converged_ and fitted.objective_ == pytest.approx(value, rel=VALUE)
 

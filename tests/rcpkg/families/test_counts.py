@@ -14,7 +14,6 @@ from rcbook.strict_naive_bayes import StrictCategoricalNB
 from scipy.sparse import coo_array, csr_array, csr_matrix
 from sklearn.base import clone
 from sklearn.compose import make_column_selector
-from sklearn.model_selection import cross_val_score
 
 from rcpkg import (
     QDA,
@@ -108,27 +107,6 @@ def test_the_closed_form_is_the_maximum_of_the_marginals():
         assert model.log_joint(X, model.parameters(moved))[own].sum() < best
 
 
-def test_conditional_likelihood_of_missing_values_is_not_concave():
-    """A row without its only feature: log p(y = 0 | nothing), A_0(η) = log Σ_v exp η_0v, is convex along η_0 = (t, −t).
-
-    η_y stays 0: f(t) = log [cosh t / (cosh t + 1)], with f'' > 0 at 0, as the class weight that the marginal has is
-    exp(η_y + A_y), which is one class's share of ψ(η). For a row with the feature the same section is concave.
-    """
-    model = CategoricalNB(n_states=2).fit([[0], [1], [0], [1]], [0, 0, 1, 1])
-
-    def log_posterior(row, t):
-        eta = Statistics(count=np.zeros(2), cells=np.array([[t, -t], [0.0, 0.0]]))
-        joint = model.log_joint(np.array([[row]]), model.family_.from_natural(eta))[0]
-        return joint[0] - np.logaddexp(*joint)
-
-    t = np.array([-1.0, 0.0, 1.0])
-    missing = np.array([log_posterior(np.nan, s) for s in t])
-    assert_allclose(missing, np.log(np.cosh(t) / (np.cosh(t) + 1)))
-    assert missing[1] < (missing[0] + missing[2]) / 2 - 0.05
-    known = np.array([log_posterior(0.0, s) for s in t])
-    assert known[1] > (known[0] + known[2]) / 2 + 0.05
-
-
 @pytest.mark.parametrize("model", [CategoricalNB(), CategoricalNB(prior_strength=1.0), BernoulliNB()])
 def test_safe_steps_on_missing_values_never_lower_the_likelihood(model):
     X, y = categorical_rows(n_states=(2, 2, 2) if isinstance(model, BernoulliNB) else (2, 3, 5))
@@ -151,25 +129,6 @@ def test_fixed_steps_take_missing_values(learner):
     assert np.isfinite(model.history_.log_loss).all()
     if learner is RiskCalibration:
         assert model.history_.log_loss.is_monotonic_decreasing
-
-
-@pytest.mark.parametrize(
-    "learner",
-    [
-        ConditionalLikelihood(CategoricalNB(prior_strength=1.0)),
-        ConditionalLikelihood(BernoulliNB(prior_strength=1.0)),
-        ConditionalLikelihood(ProductModel([("a", CategoricalNB(prior_strength=1.0), slice(None))])),
-    ],
-    ids=repr,
-)
-def test_conditional_likelihood_refuses_missing_values_in_training(learner):
-    X, y = categorical_rows(n_states=(2, 2, 2))
-    gaps = X.copy()
-    gaps[4, 1] = np.nan
-    with pytest.raises(ValueError, match=r"feature 1 holds missing values.*not concave"):
-        clone(learner).fit(gaps, y)
-    fitted = clone(learner).fit(X, y)
-    assert np.isfinite(fitted.predict_log_proba(gaps)).all()
 
 
 # Text ----------------------------------------------------------------------------------------------------------------
@@ -218,21 +177,6 @@ def test_names_unseen_and_missing_are_skipped():
     assert_allclose(impossible.predict_proba(pd.DataFrame({"colour": ["violet"], "size": ["2"]})), [[0.5, 0.5]])
 
 
-def test_calibrated_models_take_text():
-    table = pd.concat([COLOURS] * 5, ignore_index=True)
-    y = np.random.default_rng(0).permutation(KINDS * 5)
-    rc = RiskCalibration(CategoricalNB(prior_strength=1.0), max_iter=10, target_weight=0.0, tol=0.0, step="safe").fit(
-        table, y
-    )
-    codes = pd.DataFrame({c: pd.Categorical(table[c]).codes for c in table})
-    same = RiskCalibration(CategoricalNB(prior_strength=1.0), max_iter=10, target_weight=0.0, tol=0.0, step="safe").fit(
-        codes, y
-    )
-    assert_allclose(rc.predict_proba(table), same.predict_proba(codes), atol=1e-10)
-    scores = cross_val_score(rc, table, y, scoring="neg_log_loss", error_score="raise")
-    assert np.isfinite(scores).all()
-
-
 def test_products_take_text_beside_numbers():
     X, y = gaussian_rows()
     frame = pd.DataFrame({"length": X[:, 0], "width": X[:, 1], "colour": np.array(["red", "blue", "green"])[y]})
@@ -263,18 +207,6 @@ def test_products_refuse_missing_values_where_a_block_does():
     for attempt in (model.predict, lambda rows: clone(model).fit(rows, y), lambda rows: model.partial_fit(rows, y)):
         with pytest.raises(ValueError, match="feature 1 of block 'strict' contains NaN, which StrictCat"):
             attempt(gaps)
-
-
-@pytest.mark.parametrize(
-    "model, table, message",
-    [
-        (CategoricalNB(n_states=3), COLOURS, "n_states must be None for text.*feature 'colour' holds text"),
-        (BernoulliNB(), COLOURS, "feature 'colour' holds text .*; BernoulliNB takes numbers"),
-    ],
-)
-def test_columns_that_cannot_be_taken_are_named(model, table, message):
-    with pytest.raises(ValueError, match=message):
-        model.fit(table, KINDS)
 
 
 # New states ----------------------------------------------------------------------------------------------------------

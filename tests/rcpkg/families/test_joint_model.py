@@ -5,7 +5,6 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
-from model_cases import gaussian_rows
 from numpy.testing import assert_allclose, assert_array_equal
 from rcbook.strict_naive_bayes import StrictCategoricalNB
 from scipy.sparse import csr_array
@@ -137,15 +136,6 @@ def test_without_a_joint_density_it_says_so(classifier):
             getattr(fitted, method)
         assert isinstance(error.value.__cause__, Unsupported)
         assert "needs expected_rows, which" in str(error.value)
-
-
-def test_without_a_target_conditional_likelihood_has_the_most_probable_joint_model():
-    """Of those with its posteriors: log densities were −24 for −3.5."""
-    X, y = gaussian_rows()
-    free, closed = ConditionalLikelihood(QDA()).fit(X, y), QDA().fit(X, y)
-    gap = closed.score_samples(X).mean() - free.score_samples(X).mean()
-    assert 0 < gap < 1
-    assert np.isfinite(free.conditional_mean(X)).all()
 
 
 class OfCompleteRows(CategoricalNB):

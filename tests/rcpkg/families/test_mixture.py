@@ -23,10 +23,8 @@ from rcpkg import (
     ConditionalLikelihood,
     GaussianNB,
     Mixture,
-    MultinomialNB,
     ProductModel,
     RiskCalibration,
-    RiskCalibrationCV,
     Rows,
     explain,
 )
@@ -150,15 +148,6 @@ def test_em_ends_where_scikit_learn_stays(name, kind):
         assert_allclose(theirs.score_samples(X), joint, atol=1e-4)
 
 
-def test_no_start_of_scikit_learn_is_more_probable():
-    X, y = table(n=400)
-    ours = mixture("QDA", prior_strength=0.0, n_starts=10).fit(X, y)
-    for c in range(2):
-        theirs = GaussianMixture(2, reg_covar=0.0, n_init=10, random_state=0).fit(X[y == c])
-        mean = (ours.predict_joint_log_proba(X[y == c])[:, c] - ours.class_log_prior_[c]).mean()
-        assert mean >= theirs.score(X[y == c]) - 1e-3
-
-
 @pytest.mark.parametrize("shared", [False, True], ids=["own", "shared"])
 def test_marginals_of_gappy_gaussians(shared):
     X, y = table(n=200)
@@ -272,13 +261,6 @@ def test_calibrated_mixture_keeps_what_a_joint_model_does():
     assert model.estimator_.model.get_params()["codes__prior_strength"] == 0.0
 
 
-def test_weight_of_the_target_is_chosen_by_folds():
-    X, y = table("GaussianNB")
-    with pytest.warns(UserWarning, match="5 folds take its place"):
-        model = RiskCalibrationCV(mixture("GaussianNB"), target="pooled", target_weights=[0.3, 3.0], cv="loo").fit(X, y)
-    assert len(model.cv_results_) == 3
-
-
 def test_number_of_components_is_chosen():
     X, y = table(n=400)
     assert Mixture(GaussianNB(), random_state=0).fit(X, y).n_components_.max() == 2
@@ -333,13 +315,6 @@ def test_text_and_frames():
     assert set(model.sample(4, random_state=0)[0][:, 0]) <= {"yes", "no"}
     calibrated = RiskCalibration(model).fit(frame, y)
     assert np.isfinite(calibrated.predict_proba(gappy)).all()
-
-
-def test_other_models_as_components():
-    rng = np.random.default_rng(0)
-    X, y = rng.poisson(3.0, size=(60, 4)).astype(float), np.arange(60) % 2
-    model = Mixture(MultinomialNB(prior_strength=1.0), n_components=2, random_state=0).fit(X, y)
-    assert np.isfinite(model.predict_proba(X)).all()
 
 
 @pytest.mark.parametrize(
