@@ -2,6 +2,22 @@
 
 A joint model sums hidden features out, so that p(y | x_S), S being the features that are seen, is exact: nothing is
 filled in and nothing drawn. By coherence it is also the mean of p(y | x) over what the hidden ones may be.
+
+Examples
+--------
+>>> from sklearn.datasets import load_iris
+>>> from rcpkg import QDA, explain
+>>> X, y = load_iris(return_X_y=True, as_frame=True)
+>>> model = QDA().fit(X, y)
+>>> explain.contributions(model, X.iloc[[70]]).round(2)
+                            0     1     2
+row feature
+70  sepal length (cm)    0.42 -0.40  0.28
+    sepal width (cm)    -5.33  1.39 -0.31
+    petal length (cm) -123.91  0.27 -0.11
+    petal width (cm)   -47.45 -0.27  0.16
+>>> explain.sufficient_sets(model, X.iloc[[0]]).features  # the petal's length says enough
+array([[False, False,  True, False]])
 """
 
 from itertools import combinations
@@ -25,20 +41,6 @@ MOST_FEATURES = 16  # where all sets of them are taken
 MOST_SETS = 2**MOST_FEATURES  # that are connected
 
 
-class Contributions(np.ndarray):
-    """An array of shape (n, d, r) that knows what its axes are called: ``features`` and ``classes``."""
-
-    features: NDArray[Any]
-    classes: NDArray[Any]
-
-    def frame(self, row: int = 0) -> pd.DataFrame:
-        """The contributions to one row: one line a feature, one column a class."""
-        return pd.DataFrame(np.asarray(self[row]), index=self.features, columns=self.classes)
-
-    def __array_finalize__(self, other: Any) -> None:
-        self.features, self.classes = getattr(other, "features", None), getattr(other, "classes", None)
-
-
 class Sufficient(NamedTuple):
     """Sets of features, shape (n, d), and the posterior that each gives to the class predicted, shape (n,)."""
 
@@ -51,7 +53,7 @@ def contributions(
     X: ArrayLike,
     method: Literal["hidden", "shapley"] = "hidden",
     value: Literal["log_proba", "log_odds", "proba"] = "log_proba",
-) -> Contributions:
+) -> pd.DataFrame:
     r"""How far each feature of a row moves the posterior of each class.
 
     "hidden": v(all) − v(all but x_j). "shapley": the mean of v(S and j) − v(S) over all orders in which features may
@@ -72,26 +74,14 @@ def contributions(
 
     Returns
     -------
-    Contributions
-        An array of shape (n, d, r), in nats but for "proba", with the names ``features`` and ``classes``; its
-        ``frame(row)`` gives the table of one row. Differences between two classes are contributions to their log odds.
+    DataFrame
+        A line for each row and feature, n d in all, and a column for each class, in nats but for "proba". Differences
+        between two columns are contributions to the log odds of their classes.
 
     References
     ----------
     Robnik-Šikonja and Kononenko (2008), Štrumbelj and Kononenko (2010), with the marginals of the model in place of
     approximations. The formula over connected sets is proved on the page *Exact answers*.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from rcpkg import QDA
-    >>> from rcpkg.explain import contributions
-    >>> X, y = load_iris(return_X_y=True, as_frame=True)
-    >>> X = X[["sepal width (cm)", "petal width (cm)"]]
-    >>> contributions(QDA().fit(X, y), X.iloc[[70]]).frame().round(2)
-                           0     1     2
-    sepal width (cm)   -8.30  0.88 -0.16
-    petal width (cm) -117.06  0.09  0.62
     """
     model, X, names = _table(model, X)
     check_choice("method", method, ("hidden", "shapley"))
@@ -111,9 +101,10 @@ def contributions(
             f"X has {d} features: Shapley values of {'log ' * (value != 'proba')}posteriors take all 2^d sets of at "
             f"most {MOST_FEATURES}; value='log_odds' takes fewer where features depend on few others"
         )
-    named = (found - found.mean(axis=2, keepdims=True) if value == "log_odds" else found).view(Contributions)
-    named.features, named.classes = np.asarray(names), model.classes_
-    return named
+    if value == "log_odds":
+        found = found - found.mean(axis=2, keepdims=True)
+    index = pd.MultiIndex.from_product([X.index, names], names=["row", "feature"])
+    return pd.DataFrame(found.reshape(len(index), -1), index, model.classes_)
 
 
 def shapley_values(values: Array) -> Array:
@@ -130,26 +121,22 @@ def shapley_values(values: Array) -> Array:
     array of shape (d, ...)
     """
     sets, d = np.arange(len(values)), len(values).bit_length() - 1
-    size = np.bitwise_count(sets).astype(np.intp)
-    weight = np.array([1 / (d * comb(d - 1, k)) for k in range(d)])[np.minimum(size, d - 1)]
+    weight = np.array([1 / (d * comb(d - 1, k)) for k in range(d)])[np.minimum(np.bitwise_count(sets), d - 1)]
     without = [sets[(sets >> j) % 2 == 0] for j in range(d)]
     return np.stack([np.tensordot(weight[S], values[S + 2**j] - values[S], 1) for j, S in enumerate(without)])
 
 
 def _values(log_P: Array, value: str) -> Array:
     """The values of sets, from the log posteriors that they give."""
-    if value == "proba":
-        return np.exp(log_P)
-    if not np.isfinite(log_P).all():
+    if value != "proba" and not np.isfinite(log_P).all():
         raise ValueError("X has rows of which a class has the posterior zero: give the model a prior_strength > 0")
-    return log_P
+    return np.exp(log_P) if value == "proba" else log_P
 
 
 def _of_all_sets(model: GenerativeClassifier, X: pd.DataFrame) -> Array:
-    """log p(y | x_S), shape (2^d, n, r), of all sets S, the bits of their numbers; a family may know a faster way."""
-    family = getattr(model, "family_", None)
-    if hasattr(family, "log_joint_of_sets") and not _dependence(model, X)[1].any():
-        rows = model._check_X(X)
+    """log p(y | x_S), shape (2^d, n, r), of all sets S, the bits of their numbers; Gaussians know a faster way."""
+    family, rows = getattr(model, "family_", None), model._check_X(X)
+    if hasattr(family, "log_joint_of_sets") and not np.isnan(rows).any():
         while hasattr(model, "estimator_"):  # of a calibrated one the joint model
             model = model.estimator_
         return log_softmax(family.log_joint_of_sets(rows, model._fitted_parameters()), axis=2)
@@ -166,10 +153,8 @@ def _over_connected_sets(model: GenerativeClassifier, X: pd.DataFrame) -> Array:
     """
     graph, missing = _dependence(model, X)
     found = np.zeros((*X.shape, len(model.classes_)))
-    patterns, of_row = np.unique(missing, axis=0, return_inverse=True)
-    of_row = of_row.ravel()
-    for k, pattern in enumerate(patterns):
-        rows, (inside, edge) = np.flatnonzero(of_row == k), _connected_sets(graph, pattern)
+    for pattern in np.unique(missing, axis=0):
+        rows, (inside, edge) = np.flatnonzero((missing == pattern).all(axis=1)), _connected_sets(graph, pattern)
         c, b = inside.sum(axis=1)[:, None], edge.sum(axis=1)[:, None]
         share = edge * beta(np.maximum(b, 1), c + 1) - inside * beta(b + 1, c)
         for part in slices(len(rows), max(1, LARGEST_TABLE // len(inside))):
@@ -233,16 +218,6 @@ def sufficient_sets(
     References
     ----------
     Wang, Khosravi and Van den Broeck (2021), whose expected prediction is the posterior of a joint model.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from rcpkg import QDA
-    >>> from rcpkg.explain import sufficient_sets
-    >>> X, y = load_iris(return_X_y=True)
-    >>> found = sufficient_sets(QDA().fit(X, y), X[[0]])
-    >>> found.features, found.probability.round(3)  # the petal's length says enough
-    (array([[False, False,  True, False]]), array([1.]))
     """
     model, X, _ = _table(model, X)
     check_number("level", level, 0, above=True)

@@ -173,26 +173,6 @@ class IndependentMarginals:
         return seen @ self.offset - X @ self.linear + (X * X) @ self.square, seen @ self.log_square
 
 
-def marginals_of_sets(deviations: Array, covariance: Array) -> tuple[Array, Array]:
-    """(x_S − μ_S)ᵀ Σ_SS⁻¹ (x_S − μ_S), shape (2^d, n), and log|Σ_SS|, (2^d,), of all sets S, the bits of their numbers.
-
-    What is known of some features is a Schur complement of the rest, which two sets share that differ in one feature:
-    some 2^d d numbers in place of 2^d d³, with the pivots of Cholesky factors. Of 16 features all Shapley values of a
-    row take a hundredth of the time that the marginals take by patterns.
-    """
-    rest, scale = correlations(covariance[None])
-    x, quadratic, log_det = (deviations / scale[0])[None], np.zeros((1, len(deviations))), np.zeros(1)
-    for s in scale[0]:
-        pivot, column, first = rest[:, 0, 0], rest[:, 1:, 0], x[:, :, 0]
-        log_det = np.concatenate([log_det, log_det + np.log(pivot) + 2 * np.log(s)])
-        quadratic = np.concatenate([quadratic, quadratic + first**2 / pivot[:, None]])
-        slope = column / pivot[:, None]
-        residual = x[:, :, 1:] - first[:, :, None] * slope[:, None]
-        x = np.concatenate([x[:, :, 1:], residual])
-        rest = np.concatenate([rest[:, 1:, 1:], rest[:, 1:, 1:] - column[:, :, None] * slope[:, None]])
-    return quadratic, log_det
-
-
 def gappy(X: Array, independent: bool) -> GappyRows | IndependentRows:
     """Rows with gaps, for Gaussians with ``independent`` features or full covariances."""
     return IndependentRows(X) if independent else GappyRows(X)

@@ -375,14 +375,14 @@ class WaterfallDisplay(Display):
         if len(log_P) != 1:
             raise ValueError(f"row must be one row; got {len(log_P)}")
         first, second = log_P[0].argsort()[:-3:-1]
-        found = contributions(model, row, "shapley", "log_odds")
-        nats = np.asarray(found[0, :, first] - found[0, :, second])
-        order = np.argsort(-np.abs(nats), kind="stable")
-        names = [name if isinstance(name, str) else f"x{name}" for name in found.features[order].tolist()]
-        rest = {f"{len(names) - n_features} others": nats[order[n_features:]].sum()} if n_features < len(names) else {}
+        found = contributions(model, row, "shapley", "log_odds").droplevel("row")
+        nats = found.iloc[:, first] - found.iloc[:, second]
+        nats.index = [name if isinstance(name, str) else f"x{name}" for name in nats.index]
+        nats = nats.sort_values(key=lambda gains: -gains.abs(), kind="stable")
+        rest = {f"{len(nats) - n_features} others": nats[n_features:].sum()} if n_features < len(nats) else {}
         return cls(
-            nats=np.append(nats[order[:n_features]], [*rest.values()]),
-            names=[*names[:n_features], *rest],
+            nats=np.append(nats[:n_features], [*rest.values()]),
+            names=[*nats.index[:n_features], *rest],
             start=log_P[0, first] - log_P[0, second] - nats.sum(),
             classes=(model.classes_[first], model.classes_[second]),
         ).plot(ax=ax)
@@ -399,4 +399,4 @@ class WaterfallDisplay(Display):
         log_odds = f"log odds of {first} against {second}"
         ax.set_xlabel(f"{log_odds}, nats")
         steps = ", ".join(f"{feature} {gain:+.2f}" for feature, gain in zip(self.names, self.nats))
-        return f"Bars that lead the {log_odds} from {self.start:.2f} to {ends[-1]:.2f} nats: {steps}."
+        return f"Bars that lead the {log_odds} from {self.start:z.2f} to {ends[-1]:z.2f} nats: {steps}."

