@@ -1,6 +1,5 @@
 """Unknown class weights of new rows, from the posteriors of a classifier that was trained with other weights."""
 
-import warnings
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -9,9 +8,10 @@ from numpy.typing import ArrayLike
 from scipy.special import log_softmax
 from scipy.stats import norm
 
-from rcpkg.checks import check_class_prior, check_number
+from rcpkg.checks import check_class_prior, warn
 from rcpkg.linalg import Array
 
+TOL, STEPS = 1e-8, 10_000  # EM ends where no weights gain more, in nats a row, far below what chance moves; or then
 WIDE = 0.5  # width of an interval of a class weight from which on the rows say next to nothing about it
 
 
@@ -26,14 +26,7 @@ class ClassPrior(NamedTuple):
     n_iter: int
 
 
-def class_prior_of(
-    model: Any,
-    X: ArrayLike,
-    *,
-    training_prior: ArrayLike | Mapping | None = None,
-    tol: float = 1e-8,
-    max_iter: int = 10_000,
-) -> ClassPrior:
+def class_prior_of(model: Any, X: ArrayLike, *, training_prior: ArrayLike | Mapping | None = None) -> ClassPrior:
     r"""Class weights π' that maximise :math:`L(\pi') = \sum_i \log \sum_y \pi'_y\, p(y \mid x_i) / \pi_y`, by EM.
 
     If p(x | y) is that of training, L is the log-likelihood of the rows up to a constant. It is concave, and a step of
@@ -50,10 +43,6 @@ def class_prior_of(
     training_prior : array-like of shape (r,) or mapping, optional
         Class weights π of the rows on which the model was trained, by label or in the order of ``classes_``; a model
         of this library knows them.
-    tol : float, default=1e-8
-        EM ends where no weights can gain more than this, in nats a row.
-    max_iter : int, default=10,000
-        Largest number of steps.
 
     Warns
     -----
@@ -73,8 +62,6 @@ def class_prior_of(
     >>> class_prior_of(LDA().fit(X, y), X[25:]).class_prior.round(2)
     array([0.2, 0.4, 0.4])
     """
-    check_number("tol", tol, 0, above=True)
-    check_number("max_iter", max_iter, 1, integer=True)
     if hasattr(model, "predict_log_proba"):
         log_P = log_softmax(model.predict_log_proba(X), axis=1)
     else:
@@ -84,18 +71,15 @@ def class_prior_of(
     log_ratio, prior = log_P - log_prior, np.exp(log_prior)  # the first is log p(x_i | y) up to a constant of the row
     ratio = np.exp(log_ratio - log_ratio.max(axis=1, keepdims=True))
     start = np.log(ratio @ prior).sum()
-    weights, n_iter = em(ratio, prior, tol, max_iter)
+    weights, n_iter = em(ratio, prior, TOL, STEPS)
     relative = ratio / (ratio @ weights)[:, None]  # p'(y | x_i) / π'_y
-    if relative.mean(axis=0).max() - 1 > tol:
-        warnings.warn(f"EM has not converged in {max_iter} steps: raise max_iter", stacklevel=2)
+    if n_iter == STEPS:
+        warn(f"EM has not converged in {STEPS:,} steps: the rows hardly tell the weights")
     interval = _interval(relative, weights)
-    wide = np.flatnonzero(np.diff(interval)[:, 0] > WIDE)
-    for label, (low, high) in zip(np.asarray(model.classes_)[wide[:1]].tolist(), interval[wide[:1]]):
-        warnings.warn(
-            f"{len(ratio)} rows leave the weight of {label!r} between {low:.2f} and {high:.2f}: take more rows, or "
-            "weights that you know",
-            stacklevel=2,
-        )
+    if (wide := np.ptp(interval, axis=1) > WIDE).any():
+        label, (low, high) = np.asarray(model.classes_)[wide].tolist()[0], interval[wide][0]
+        told = f"{len(ratio)} rows leave the weight of {label!r} between {low:.2f} and {high:.2f}"
+        warn(f"{told}: take more rows, or weights that you know")
     return ClassPrior(weights, interval, float(np.log(ratio @ weights).sum() - start), n_iter)
 
 

@@ -12,16 +12,6 @@ from rcpkg.base import Array, GenerativeClassifier
 Mask = NDArray[np.bool_]
 
 
-class Given:
-    """A classifier whose rows are their posteriors."""
-
-    classes_ = np.arange(3)
-
-    def predict_proba(self, X: Array) -> Array:
-        """The rows."""
-        return X
-
-
 def calibrated_at(joint: Array) -> tuple[Array, Array, Array]:
     """Weights π (r,), posteriors (n, r) and laws of the rows within classes (n, r), of a joint distribution."""
     prior = joint.sum(axis=0)
