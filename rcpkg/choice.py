@@ -10,10 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from rcpkg.base import InvalidStatistics, log_posterior
 from rcpkg.checks import check_number, check_priors, refusal
-from rcpkg.linalg import Array
-
-#: Means that differ by no more are equal: of errors or costs, as a share of the largest; of log-losses
-ERROR_ROUNDING, LOG_LOSS_ROUNDING = 1e-12, 1e-9
+from rcpkg.linalg import LOG_ROUNDING, Array
+from rcpkg.linalg import ROUNDING as ERROR_ROUNDING
 
 
 class Choice(NamedTuple):
@@ -53,7 +51,7 @@ def choose(
             'smooth the probabilities, try other models, or take scoring="error"'
         )
     if log_loss is not None:
-        best = least(log_loss, best, LOG_LOSS_ROUNDING)
+        best = least(log_loss, best, LOG_ROUNDING)
     return Choice(tuple(int(i) for i in np.argwhere(best)[0]), error, log_loss)
 
 

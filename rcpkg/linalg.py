@@ -10,13 +10,20 @@ from scipy.linalg.lapack import dpotrf, dpotri, dpotrs, dtrtrs
 Array = NDArray[np.float64]
 Numbers = NDArray[Any] | Sequence[float] | Sequence[Sequence[float]]  # without text, which ArrayLike takes
 EPS = float(np.finfo(float).eps)
+#: Share of a sum of many numbers, or of a matrix of correlations, that is rounding: far above what it is, and far below
+#: what rows tell, so that half or twice decides otherwise for rounding alone
+ROUNDING = 1e-12
+#: Nats by which log densities and mean log-losses differ in rounding alone
+LOG_ROUNDING = 1e-9
 #: Entries of arrays that are made at a time, 8 MB: twice as many take twice the memory, a tenth shows Python's loops
 AT_A_TIME = 2**20
 #: Entries of a block that stays in the processor's cache, 1 MB; half or twice costs up to a tenth of the time
 IN_CACHE = 2**17
 #: Shares of the diagonal that make a factor of what is semi-definite but for rounding: the first that does is added
 JITTER = (0.0, *(10.0**power for power in range(-13, 3)))
-TRIALS, SUFFICIENT_FALL = 40, 1e-4  # of a line search; part of what its slope promises
+#: Times that a step is halved or doubled at most, and the part of what its slope promises that it gains at least:
+#: Armijo's condition with the usual number. Near an optimum a whole step gains half: half or twice refuses the same.
+HALVINGS, SUFFICIENT_GAIN = 40, 1e-4
 
 
 class Factor(NamedTuple):
@@ -64,10 +71,10 @@ def backtracked(
     the function is infinite, outside its domain."""
     step = 1.0
     with np.errstate(over="ignore", invalid="ignore"):
-        for _ in range(TRIALS):
+        for _ in range(HALVINGS):
             end = x + step * direction
             after, beside = function(end)
-            if after <= value + SUFFICIENT_FALL * step * slope + 4 * EPS * abs(value):
+            if after <= value + SUFFICIENT_GAIN * step * slope + 4 * EPS * abs(value):
                 return step, end, after, beside
             bend = after - value - step * slope
             step *= float(np.clip(-step * slope / (2 * bend), 0.1, 0.5)) if np.isfinite(bend) else 0.5
@@ -86,7 +93,7 @@ def correlations(A: Array) -> tuple[Array, Array]:
     return A / (scale[..., :, None] * scale[..., None, :]), scale
 
 
-def is_definite(A: Array, tol: float = 1e-12) -> Array:
+def is_definite(A: Array, tol: float = ROUNDING) -> Array:
     """Whether the correlation matrix of each of A, shape (..., d, d), has eigenvalues > ``tol`` only."""
     positive = (np.diagonal(A, axis1=-2, axis2=-1) > 0).all(axis=-1)
     return positive & (np.linalg.eigvalsh(correlations(A)[0])[..., 0] > tol)

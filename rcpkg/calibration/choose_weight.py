@@ -37,11 +37,12 @@ from rcpkg.calibration.objective import check_target
 from rcpkg.calibration.stops import Path
 from rcpkg.calibration.target_path import NotConverged, TargetPath
 from rcpkg.checks import check_number, check_numbers, check_weights, supervised_step, warn
-from rcpkg.choice import LOG_LOSS_ROUNDING, choose, least, refuse_groups
+from rcpkg.choice import choose, least, refuse_groups
 from rcpkg.choice import folds as divisions
 from rcpkg.columns import as_labels, in_table
 from rcpkg.families import ClosedFormClassifier, Unsupported, can, require
 from rcpkg.families.portions import numbered
+from rcpkg.linalg import LOG_ROUNDING
 from rcpkg.progress import tell, telling
 from rcpkg.rows import Block, Rows, check_lengths
 
@@ -395,8 +396,8 @@ class RiskCalibrationCV(Learner):
         if found.scores is None:
             return int(order[choose(error, log_loss, weights=found.share, scoring=self.scoring).place[0]])
         score, loss = found.scores[order].mean(axis=1), mean_and_error(log_loss, found.share)[0]
-        among = least(-score, np.ones(len(order), dtype=bool), LOG_LOSS_ROUNDING)
-        return int(order[np.argmax(least(loss, among, LOG_LOSS_ROUNDING))])
+        among = least(-score, np.ones(len(order), dtype=bool), LOG_ROUNDING)
+        return int(order[np.argmax(least(loss, among, LOG_ROUNDING))])
 
     @property
     def cv_results_(self) -> pd.DataFrame:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
+from rcpkg.calibration.constants import MOST_STEPS
 from rcpkg.calibration.objective import Objective
 from rcpkg.calibration.steps import Step
 from rcpkg.calibration.stops import Converged, Path, Stop
@@ -18,7 +19,7 @@ def climb(
     objective: Objective,
     step: Step,
     stop: Stop | None = None,
-    max_iter: int = 1000,
+    max_iter: int = MOST_STEPS,
     *,
     start: Any = None,
     random_state: int | np.random.RandomState | None = None,

@@ -20,17 +20,15 @@ from scipy.linalg.lapack import dpstrf
 
 from rcpkg.base import Array, InvalidStatistics
 from rcpkg.calibration.constants import (
-    DEPENDENT,
     FLAT,
+    HALF,
+    KEPT,
     LARGEST,
-    LARGEST_BLOCKS,
     LARGEST_OF_MANY,
-    LEFT,
-    LITTLE,
     MOVED,
-    NEGLIGIBLE,
     PATIENCE,
     PRODUCTS,
+    ROUGH,
     SAMPLE,
     STINT,
     TEMPERS,
@@ -41,7 +39,7 @@ from rcpkg.calibration.logistic import Curvature, Diagonal, Evaluation, Logistic
 from rcpkg.calibration.objective import Objective, log_posterior_of
 from rcpkg.calibration.rules import Losses
 from rcpkg.families import Statistics, Unsupported, can
-from rcpkg.linalg import EPS, cholesky
+from rcpkg.linalg import EPS, ROUNDING, cholesky
 
 
 class Iterate:
@@ -266,7 +264,7 @@ class Conditional(Smooth):
         """Dense, of some of the rows, of each class alone, or its diagonal."""
         n, K = len(self.data.y), self.width
         p = self.form.size if self.joint else self.data.size
-        self.by_class = self.r * K**2 <= LARGEST_BLOCKS
+        self.by_class = self.r * K**2 <= KEPT
         if self.joint and not self.by_class:
             raise Unsupported(f"{K} features of {self.r} classes are more than its Hessians are made for")
         # L-BFGS makes up for the rows that a sample lacks, but not for classes of many that do not act apart
@@ -375,7 +373,7 @@ class Conditional(Smooth):
         if self.joint and z is not None and self._parts and self._parts[0] is z:  # of another weight
             _, C, I = self._parts
         else:
-            rough = NEGLIGIBLE if self.data.sampled else 0.0
+            rough = ROUGH if self.data.sampled else 0.0
             C = self.data.curvature(None if z is None else self.scored(z), negligible=rough)
             if not self.joint:
                 return C if self.unseen is None else C + self.unseen
@@ -552,7 +550,7 @@ def conjugate(g: Array, product: Callable[[Array], Array], solve: Callable[[Arra
     x, rest, gained = np.zeros_like(g), g.copy(), 0.0
     z = solve(rest)
     squared = rest @ z
-    far, enough, search = squared > LEFT**2, squared * min(LEFT, np.sqrt(squared)) ** 2, z
+    far, enough, search = squared > ROUGH**2, squared * min(ROUGH, np.sqrt(squared)) ** 2, z
     for done in range(1, PRODUCTS + 1):
         bent = product(search)
         along = search @ bent
@@ -564,7 +562,7 @@ def conjugate(g: Array, product: Callable[[Array], Array], solve: Callable[[Arra
         gained += gain
         z = solve(rest)
         squared, before = rest @ z, squared
-        if squared <= enough or (far and done * gain < LITTLE * gained):
+        if squared <= enough or (far and done * gain < HALF * gained):
             break
         search = z + (squared / before) * search
     return x if x.any() else z
@@ -581,7 +579,7 @@ def null_space(parts: Sequence[Features]) -> Array:
     scale = np.sqrt(np.maximum(squares[0] / n, np.finfo(float).tiny))
     step = max(1, n // (SAMPLE * p))
     some = np.hstack([part.dense(np.arange(0, part.n, step)) for part in parts]) / scale[:, None]
-    lower, order, rank, _ = dpstrf(some @ some.T / some.shape[1], tol=DEPENDENT, lower=1)
+    lower, order, rank, _ = dpstrf(some @ some.T / some.shape[1], tol=ROUNDING, lower=1)
     L, order = np.tril(lower[:, :rank]), order - 1
     N = np.zeros((p, p - rank))
     N[order[rank:], range(p - rank)] = 1.0
@@ -590,7 +588,7 @@ def null_space(parts: Sequence[Features]) -> Array:
     if step > 1 and N.size:
         G = sum((S := products(N.T, block)) @ S.T for part in parts for _, block in part.blocks()) / n
         values, vectors = np.linalg.eigh(G)
-        N = N @ vectors[:, values < DEPENDENT]
+        N = N @ vectors[:, values < ROUNDING]
     return N
 
 

@@ -4,36 +4,34 @@ None of them moves an optimum. Those of time choose among steps that end at the 
 above what rounding does and far below what rows tell, and the last ones say what is too large to be tried.
 """
 
+from rcpkg.linalg import HALVINGS
+
 # Safe steps (chapter 6) -----------------------------------------------------------------------------------------------
 
-#: A step gains at least this times m [KL(old ‖ new) + KL(new ‖ old)]: Armijo's condition with the usual number. Near
-#: the maximum a step of length one gains half of it, so that half or twice refuses the same steps.
-SUFFICIENT_GAIN = 1e-4
-#: Lengths double, and on separable data the gradient vanishes while they do: their end. Twice is one doubling more.
-LONGEST_STEP = 2.0**40
-#: Length relative to the last accepted step below which a point counts as stationary. Half is one halving more.
-SHORTEST_STEP = 2.0**-40
+#: Lengths double, and on separable data the gradient vanishes while they do: their end; and length relative to the last
+#: accepted step below which a point counts as stationary. Twice or half is one doubling or halving more.
+LONGEST_STEP, SHORTEST_STEP = 2.0**HALVINGS, 2.0**-HALVINGS
 #: Past updates from which an accelerated step takes the curvature; with twice as many they say less of where it is now
 SECANTS = 5
 #: One step in so many is plain: these alone carry the proof of the linear rate
 PLAIN_EVERY = 3
 #: Singular values of the secants' curvature that count, relative to the largest; gradients are differences of sums over
-#: rows, and what is less is rounding
+#: rows, and what is less is rounding. The same of a coordinate that its curvature scales, relative to that at equal
+#: posteriors: saturated ones have none.
 RESOLVED = 1e-6
 
 # Newton's method and L-BFGS (chapter 9) -------------------------------------------------------------------------------
 
 #: Pairs of steps and changes of the gradient that L-BFGS keeps; scipy keeps 10. A pair costs 4p multiplications a step.
 MEMORY = 20
-#: Shares of the curvature at equal posteriors that are added where a whole step fails, from the first to the last
-LEAST_DAMPING, LARGEST_DAMPING = 1e-3, 1.0
-#: How far a coordinate may go in the first step, and in any. Coordinates are log-odds in units of whitened features: 50
-#: is sure beyond rounding, and what lies farther is the curvature's blindness.
-RADIUS, LEAST_RADIUS = 50.0, 1e-3
+#: Least share of the curvature at equal posteriors that is added where a whole step fails, and least that the next step
+#: may go in a coordinate
+LEAST = 1e-3
+#: How far a coordinate may go in the first step. Coordinates are log-odds in units of whitened features: 50 is sure
+#: beyond rounding, and what lies farther is the curvature's blindness.
+RADIUS = 50.0
 #: Steps without a gain after which rounding is taken to have the say; twice makes ten more passes of no use
 STALLED = 10
-#: Gain in nats a row that is told by slopes, since values of large log-odds may lack the digits for it
-SMALL = 1e-9
 #: Powers of a model that is far too sure of itself, where a search may begin; the best of them does
 TEMPERS = (0.5, 0.2, 0.08)
 
@@ -46,35 +44,26 @@ LARGEST = 1500
 #: it. satellite as naive Bayes, 725 and 905 coordinates, takes .25 in place of .84 s with a ridge, .37 in place of 1.30
 #: without. Half or twice moves the change among problems of that size.
 LARGEST_OF_MANY = 500
-#: Entries of these blocks, 400 MB; beyond, the diagonal stands for the Hessian
-LARGEST_BLOCKS = 5e7
+#: Numbers that are kept, 400 MB: features of all rows, which beyond are formed in each pass, 1.5 times as long; and
+#: entries of the blocks of the classes, beyond which the diagonal stands for the Hessian
+KEPT = 5e7
 #: Rows for each coordinate, and of each class for each feature, that stand for all in a curvature. With half of them
 #: L-BFGS has more to make up for, with twice a curvature costs twice as much.
 SAMPLE = 20
 #: Passes that a curvature of a part serves for each that its multiplications take: an eighth, as products of matrices
 #: run at about eight times the speed of what else a pass does
 STINT = 0.125
-#: Weight of a row for a pair of classes, relative to the mean, that a sampled curvature may leave out
-NEGLIGIBLE = 0.1
-#: Nats a row and coordinate of a sample's rows to which a search on the sample is worth while, and its steps at most:
-#: the optimum of n rows lacks about p/2n nats a row of that of all, of which this is a tenth
-OF_SAMPLE, SAMPLE_STEPS = 0.05, 30
-#: Steps of L-BFGS before conjugate gradients, and products of these at most
+#: Part that an approximation leaves out: of the gradient, by conjugate gradients; the weight of a row for a pair of
+#: classes, relative to the mean, by a sampled curvature; of the p/2n nats a row that the optimum of n rows lacks, by a
+#: search on a sample. Half makes each nearer and longer.
+ROUGH = 0.1
+#: What is worth going on with: an older Hessian, while it makes the promise so much smaller, and conjugate gradients,
+#: while a product gains so much of the mean (Nash and Sofer, 1990)
+HALF = 0.5
+#: Steps of L-BFGS before conjugate gradients, or on a sample, and products of these, at most
 PATIENCE, PRODUCTS = 50, 200
-#: Part of the last promise to which a step by an older Hessian has to bring it; less forms more Hessians, more takes
-#: more steps
-SHARED = 0.5
-#: Part of the gradient that conjugate gradients may leave; the smaller, the fewer steps of more products
-LEFT = 0.1
-#: Part of the mean gain of a product at which they end far from the optimum: Nash and Sofer's value (1990)
-LITTLE = 0.5
 #: Entries for each that is not zero from where sparse products are faster; twice either way costs a third of a pass
 SPARSE_FROM = 6
-#: Megabytes that the features of all rows may take; beyond, they are formed in each pass, which takes 1.5 times as long
-CACHE = 1000.0
-#: Entries of a block of features, 2 MB, which the second cache holds, and of what else is made of rows, block by block.
-#: Half or twice costs a tenth of a pass.
-CACHED_ENTRIES, BLOCK_ENTRIES = 2**18, 2**20
 #: Rows of a block, at least and at most: calls of numpy cost little, and posteriors fit the cache
 BLOCK_ROWS = (512, 16384)
 
@@ -86,48 +75,34 @@ MOVED = 0.1
 #: Least curvature, relative to that at equal posteriors, that is none: at least 1e-7 at finite optima of these tables,
 #: at most 3e-12 where a search on the way to none had converged
 FLAT = 1e-10
-#: Gain in nats a row and pseudo-row that a step promises at the optimum of a weight, from which rows are left out:
-#: posteriors to 1e-7, though steps converge linearly; and at that along directions that no row sees
-TOL, ALONG = 2e-15, 1e-18
+#: Gain in nats a row and pseudo-row that a step promises at the optimum of a weight, from which rows are left out, and
+#: along directions that no row sees: posteriors to 1e-7, though steps converge linearly
+TOL = 2e-15
+#: The same of a search by safe steps, and of Newton's in folds
+SAFE_TOL = 1e-8
+#: Nats a row that say nothing: what rounding may cost a model on its way along the directions that no row sees, and
+#: where safe steps in folds of rows with gaps end, of which each takes longer
+LOST = 1e-6
 #: Steps of a search that nobody limits
 MOST_STEPS = 1000
-#: Nats a row that rounding may cost a model on its way along the directions that no row sees
-LOST = 1e-6
 
 # What rows left out say -----------------------------------------------------------------------------------------------
 
-#: Folds that take the place of leave-one-out. Ten take twice as long.
+#: Folds that take the place of leave-one-out, and blocks that the closed form loses after a fit; ten take twice as long
 FOLDS = 5
 #: Blocks of rows that the closed form loses in turn, where rows are more than that: half or twice costs in proportion
 BLOCKS = 200
 #: Ends folds that take the place of leave-one-out, times the share of the target in all rows: half of it bounds what
 #: the objective lacks a row, far below the standard error of a log-loss
 FOLD_TOL = 1e-4
-#: Gain in nats a row at which safe steps end, and Newton's in folds; of safe steps in folds of rows with gaps, of which
-#: each takes longer
-SAFE_TOL, GAPPY_TOL = 1e-8, 1e-6
-#: Scores of rows, r − 1 a row, whose part in an optimum is looked at after a fit, draws that tell their part in the
-#: target, and blocks that the closed form then loses. Half makes the estimate of what a row gains rougher by a factor
-#: of 1.4, twice takes twice as long.
-LOOKED_AT, PROBES, CLOSED_BLOCKS = 600, 4, 5
+#: Scores of rows, r − 1 a row, whose part in an optimum is looked at after a fit, and draws that tell their part in the
+#: target. Half makes the estimate of what a row gains rougher by a factor of 1.4, twice takes twice as long.
+LOOKED_AT, PROBES = 600, 4
 #: Nats a row by which the closed form must do better than a fit with a given weight for a warning, and by which a model
 #: that rows left out chose may be behind it, within a standard error, without one. Half makes more fits warn.
 AHEAD, WORSE = 0.01, 0.02
-
-# Rounding -------------------------------------------------------------------------------------------------------------
-
-#: Posteriors that differ by this share are equal
-TIED = 1e-14
-#: Squared distance of a feature from the span of others, relative to its size, that is none
-DEPENDENT = 1e-12
-#: Variance, relative to size, of a combination of features that whitening leaves out, times their number
-LEAST_VARIANCE = 1e-13
-#: Least curvature of a coordinate, relative to that at equal posteriors, that scales it: saturated ones have none
-LEAST_CURVATURE = 1e-6
-#: Step of a row's statistics by which a target is differentiated: about the cube root of rounding
+#: Step of a row's statistics by which a target is differentiated: about the fourth root of rounding
 DIFFERENCE = 1e-4
-#: Part of T and 1 + T of the test of calibration that is none: a saturated model has T = 0 but for it
-ROUNDING = 1e-8
 
 # What is too large ----------------------------------------------------------------------------------------------------
 

@@ -6,13 +6,12 @@ inverse Hessian, SSᵀ in the place of the identity, which is its ``metric``.
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 
 from rcpkg.base import Array, InvalidStatistics
 from rcpkg.calibration.conditional import Conditional, Iterate, Smooth, closed_form_of, finite
-from rcpkg.calibration.constants import LEAST_CURVATURE, LEAST_VARIANCE
+from rcpkg.calibration.constants import RESOLVED
 from rcpkg.calibration.features import Features
 from rcpkg.calibration.logistic import Curvature, Evaluation, LogisticObjective
 from rcpkg.calibration.objective import Objective
@@ -21,43 +20,18 @@ from rcpkg.families import Statistics
 COORDINATES = ("whitened", "natural", "closed_form", "curvature")
 
 
-class Linear(NamedTuple):
-    """B = z · map, entry by entry, or, ``mixed``, B = zT with a matrix T of orthogonal rows for the ``map``."""
+def units(name: str, objective: LogisticObjective, B: Array) -> Array:
+    """S of B = S z, entry by entry, shape (r, p), by its name, with B for the start.
 
-    start: Array  # z of the start
-    map: Array
-    mixed: bool = False
-
-    def coefficients(self, z: Array) -> Array:
-        """B of z."""
-        return z @ self.map if self.mixed else z * self.map
-
-    def gradient(self, slope: Array) -> Array:
-        """The gradient in z of a function whose gradient in B is ``slope``."""
-        return slope @ self.map.T if self.mixed else slope * self.map
-
-
-def linear_coordinates(name: str, objective: LogisticObjective, B: Array) -> Linear:
-    """Coordinates of the coefficients B, shape (r, p), by their name, with B for the start.
-
-    "natural": z = B. "closed_form": B = z B°, with B° that of the closed form, 1 at the start (wanbia2014 eq. 3).
-    "curvature": z = √h B, h the diagonal of the Hessian at the closed form. "whitened": B = z Λ^(−1/2) Uᵀ, with UΛUᵀ
-    the second moments of the features over the rows and the Hessian of the penalty, without what has neither.
+    "natural": 1. "closed_form": B° of the closed form, so that z is 1 at the start (wanbia2014 eq. 3). "curvature":
+    1/√h, h the diagonal of the Hessian at the closed form.
     """
     if name == "natural":
-        return Linear(B, np.ones_like(B))
+        return np.ones_like(B)
     if name == "closed_form":
-        return Linear((B != 0).astype(float), B)
-    if name == "curvature":
-        flat = objective.diagonal(np.zeros_like(B))
-        root = np.sqrt(np.maximum(objective.diagonal(B), LEAST_CURVATURE * np.where(flat > 0, flat, 1.0)))
-        return Linear(B * root, 1 / root)
-    G = objective.second_moments()[0] + objective.penalty_matrix()
-    scale = np.sqrt(np.maximum(G.diagonal(), np.finfo(float).tiny))
-    values, vectors = np.linalg.eigh(G / scale / scale[:, None])  # of features of one size, whatever their units
-    seen = values > LEAST_VARIANCE * B.shape[1]
-    values, vectors = values[seen], vectors[:, seen]
-    return Linear((B * scale) @ vectors * np.sqrt(values), (vectors / np.sqrt(values)).T / scale, mixed=True)
+        return B
+    flat = objective.diagonal(np.zeros_like(B))
+    return 1 / np.sqrt(np.maximum(objective.diagonal(B), RESOLVED * np.where(flat > 0, flat, 1.0)))
 
 
 class Named(Smooth):
@@ -120,7 +94,7 @@ class NamedIterate(Iterate):
 def metric(name: str, F: Smooth, z: Array) -> Callable[[Array], Array]:
     """SSᵀ of the coordinates with this name, at the start z."""
     if isinstance(F, Named):
-        units = linear_coordinates(name, F.data, F.scored(z)).map.ravel()
-        return lambda g: units * units * g
+        scale = units(name, F.data, F.scored(z)).ravel() ** 2
+        return lambda g: scale * g
     part = getattr(F, "part", F)
     return Curvature.from_blocks([part.reference] if F.dense else part.blocks(None)).solve

@@ -1,8 +1,8 @@
 """Features φ(x) = (1, own(x)) of rows, in blocks; the scores of a model are linear in them, B_y · φ(x).
 
 Those of a Gaussian model are monomials of the features of the rows, those of counts the counts themselves. They are
-formed once where they fit in `CACHE`, and anew in each pass otherwise: dense, of shape (p, n), or, where most of them
-are zero, sparse, of shape (n, p − 1), without the constant.
+formed once where they fit in `KEPT` entries, and anew in each pass otherwise: dense, of shape (p, n), or, where most of
+them are zero, sparse, of shape (n, p − 1), without the constant.
 """
 
 from collections.abc import Iterator
@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
 from rcpkg.base import Array
-from rcpkg.calibration.constants import BLOCK_ROWS, CACHE, CACHED_ENTRIES, SPARSE_FROM
+from rcpkg.calibration.constants import BLOCK_ROWS, KEPT, SPARSE_FROM
 from rcpkg.families import FeatureMap, Statistics
-from rcpkg.linalg import slices
+from rcpkg.linalg import IN_CACHE, slices
 
 FeatureBlock = Array | csr_array
 
@@ -28,13 +28,13 @@ class Features:
         self.map, self.n, self.width = feature_map, feature_map.n, 1 + feature_map.n_by_class
         self.index: NDArray[np.intp] | None = None  # of the rows, if they are not all
         self.sparse = self.n * feature_map.n_by_class > SPARSE_FROM * feature_map.entries
-        self._keep(CACHE)
+        self._keep(KEPT)
 
-    def _keep(self, megabytes: float) -> None:
+    def _keep(self, most_entries: float) -> None:
         least, most = BLOCK_ROWS
-        self.slices = slices(self.n, most if self.sparse else int(np.clip(CACHED_ENTRIES // self.width, least, most)))
+        self.slices = slices(self.n, most if self.sparse else int(np.clip(2 * IN_CACHE // self.width, least, most)))
         entries = 1.5 * self.map.entries if self.sparse else float(self.n * self.width)
-        self.cached = [self.block(rows) for rows in self.slices] if 8e-6 * entries <= megabytes else None
+        self.cached = [self.block(rows) for rows in self.slices] if entries <= most_entries else None
 
     def take(self, index: NDArray[np.intp]) -> "Features":
         """Those of some of the rows, formed once."""
@@ -67,7 +67,7 @@ class Features:
         if not self.sparse:
             yield from self.blocks()
             return
-        for rows in slices(self.n, max(CACHED_ENTRIES // self.width, BLOCK_ROWS[0])):
+        for rows in slices(self.n, max(2 * IN_CACHE // self.width, BLOCK_ROWS[0])):
             yield rows, self.dense(rows)
 
     def coefficients(self, natural: Statistics) -> Array:

@@ -19,6 +19,7 @@ from rcpkg._bases import MetaEstimatorMixin
 from rcpkg.base import Array, GenerativeClassifier, atomic, constructed, one_thread_if_small
 from rcpkg.calibration._docs import documented
 from rcpkg.calibration.climb import climb
+from rcpkg.calibration.constants import MOST_STEPS
 from rcpkg.calibration.in_view import check_in_view
 from rcpkg.calibration.left_out import warn_of_optimum
 from rcpkg.calibration.objective import Objective, check_target, sample_size
@@ -45,7 +46,6 @@ STOPS = {
     "none": Converged(0.0),
 }
 FIXED_STEPS = 63  # rc2025: 64 iterations, of which the first is the closed form
-SAFE_STEPS = 1000  # at most, or iterations of Newton's method, where they are chosen for the reader
 TARGET_WEIGHT = 3.0  # does best over the data sets of the honest comparison: results/benchmark_target_weights.csv
 
 
@@ -476,7 +476,7 @@ class RiskCalibration(Learner):
         if stopping is None:
             stopping = "none" if ascends else "soft_error"
         if isinstance(max_iter, str) and max_iter == "auto":
-            max_iter = SAFE_STEPS if ascends else FIXED_STEPS
+            max_iter = MOST_STEPS if ascends else FIXED_STEPS
         if isinstance(weight, str) and weight == "auto":
             weight = TARGET_WEIGHT if ascends and can(self.estimator, "target_weight > 0") else 0.0
         check_number("max_iter", max_iter, 0, integer=True)

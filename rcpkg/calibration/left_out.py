@@ -15,11 +15,10 @@ from rcpkg.calibration.conditional import Conditional, Iterate
 from rcpkg.calibration.constants import (
     AHEAD,
     BLOCKS,
-    CLOSED_BLOCKS,
     DIFFERENCE,
     FOLDS,
-    GAPPY_TOL,
     LOOKED_AT,
+    LOST,
     PROBES,
     SAFE_TOL,
     WORSE,
@@ -173,7 +172,7 @@ def judged_in_fold(
             path = fold.paths[k]
             size = b * path.objective.target.size
             tol = fold_tol * size / (F.total_weight + size)
-            point = path.follow(b, SAFE_TOL, max(GAPPY_TOL if path.gaps else SAFE_TOL, tol)).point
+            point = path.follow(b, SAFE_TOL, max(LOST if path.gaps else SAFE_TOL, tol)).point
             family, parameters = path.objective.family, point.parameters
         if k != FREQUENCIES:
             posterior = partial(log_posterior_of, family, parameters=parameters)
@@ -254,7 +253,7 @@ def warn_of_optimum(path: Path, prepared: Family, target: str | ClosedFormClassi
     they then say too little.
 
     What the optimum and its ``target`` gain by a row that they have seen is taken from some rows, which one step of
-    Newton's method leaves out with the curvature that the search has used last; the closed form loses `CLOSED_BLOCKS`
+    Newton's method leaves out with the curvature that the search has used last; the closed form loses `FOLDS`
     blocks where it does better by `AHEAD` on the rows that it has seen, and else is no rival. ``given`` are the
     validated rows, of which gaps are filled for that.
     """
@@ -289,7 +288,7 @@ def warn_of_optimum(path: Path, prepared: Family, target: str | ClosedFormClassi
 
     closed = np.inf
     of_seen = log_posterior_of(prepared, F.X, F.closed_form or prepared.parameters(F.labels))
-    if closed_form_ahead(of_seen) and closed_form_ahead(closed_form_left_out(F, prepared, CLOSED_BLOCKS)):
+    if closed_form_ahead(of_seen) and closed_form_ahead(closed_form_left_out(F, prepared, FOLDS)):
         warn(
             f"rows left out speak against calibration: log-loss {closed:.3f} of the closed form as it is, {loss:.3f} "
             "calibrated; take RiskCalibrationCV, which chooses among both and weights of the target, or a greater "

@@ -7,10 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rcpkg.base import Array
-from rcpkg.calibration.constants import BLOCK_ENTRIES, TIED
 from rcpkg.calibration.features import FeatureBlock, Features, gram, products, squared, weighted_sums
 from rcpkg.calibration.rules import Losses
-from rcpkg.linalg import JITTER, Factored, jittered_cholesky, slices
+from rcpkg.linalg import AT_A_TIME, JITTER, ROUNDING, Factored, jittered_cholesky, slices
 
 
 def conditional_information(
@@ -31,7 +30,7 @@ def conditional_information(
                 some, doubt = uncertain_rows(block, P[a] * P[b] * weight, negligible)
                 pairs[a, :, b] -= gram(some, doubt, space[:, : len(doubt)])
         elif pairs.size:  # all at once: features of one factor are few where classes are many
-            for part in slices(len(weight), -(-BLOCK_ENTRIES // (k * p))):
+            for part in slices(len(weight), -(-AT_A_TIME // (k * p))):
                 roots = (P[:, None, part] * (block[:, part] * np.sqrt(weight[part]))).reshape(k * p, -1)
                 pairs -= (roots @ roots.T).reshape(pairs.shape)
     if not full:
@@ -170,16 +169,6 @@ class LogisticObjective:
 
         return product
 
-    def second_moments(self) -> tuple[Array, Array]:
-        """Σ_i w_i φ(x_i) φ(x_i)ᵀ / m, and Σ_i w_i Y_iy φ(x_i) / m for each class y."""
-        p = self.features.width
-        G, sums = np.zeros((p, p)), np.zeros((self.r, p))
-        for rows, block in self.features.dense_blocks():
-            weight = self._counting(rows)
-            G += gram(block, weight)
-            sums += weighted_sums(np.where(self.y[rows] == np.arange(self.r)[:, None], weight, 0.0), block)
-        return G / self.total, sums / self.total
-
     def on(self, index: NDArray[np.intp], weight: Array) -> "LogisticObjective":
         """The objective on some rows, that count by ``weight``, made to add up to the weight of all."""
         weight = weight * (self.rows_weight / weight.sum())
@@ -299,7 +288,7 @@ def row_sums(P: Array, labelled: OfLabels, y: NDArray[np.intp], r: int, weight: 
         among = P[:, doubtful]
         if len(P) < r:
             among = np.vstack([1 - among.sum(axis=0), among])
-        highest = among >= (1 - TIED) * among.max(axis=0)
+        highest = among >= (1 - ROUNDING) * among.max(axis=0)
         alone[doubtful] = highest.sum(axis=0) == 1
         right[doubtful] = highest.argmax(axis=0) == y[doubtful]
     if weight is None:

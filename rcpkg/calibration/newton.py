@@ -9,22 +9,11 @@ import numpy as np
 
 from rcpkg.base import Array
 from rcpkg.calibration.conditional import Conditional, Iterate, Smooth, conjugate
-from rcpkg.calibration.constants import (
-    LARGEST_DAMPING,
-    LEAST_DAMPING,
-    LEAST_RADIUS,
-    MEMORY,
-    OF_SAMPLE,
-    RADIUS,
-    SAMPLE_STEPS,
-    SHARED,
-    SMALL,
-    STALLED,
-)
+from rcpkg.calibration.constants import HALF, LEAST, MEMORY, PATIENCE, RADIUS, ROUGH, STALLED
 from rcpkg.calibration.coordinates import COORDINATES, Named, metric
 from rcpkg.calibration.steps import Run, Step
 from rcpkg.checks import check_choice
-from rcpkg.linalg import EPS, backtracked
+from rcpkg.linalg import EPS, LOG_ROUNDING, backtracked
 
 Solve = Callable[[Array], Array]
 
@@ -83,8 +72,8 @@ class NewtonRun(Stalling):
             point = search_start(point)
         self.steps = t
         end = self._step(point)
-        if end is None and self.damping < LARGEST_DAMPING:
-            self.damping = LARGEST_DAMPING
+        if end is None and self.damping < 1:
+            self.damping = 1.0
             end = self._step(point)
         return end and self.moved(point, end)
 
@@ -107,16 +96,16 @@ class NewtonRun(Stalling):
             self.pairs.append((following.z - point.z, following.evaluation.gradient - g))
         if F.exact:
             far = length * np.abs(F.beta(step)).max()
-            self.radius = max(far, LEAST_RADIUS) if length < 1 else max(self.radius, 2 * far)
+            self.radius = max(far, LEAST) if length < 1 else max(self.radius, 2 * far)
         if length < 1:
-            self.damping = min(max(10 * self.damping, LEAST_DAMPING), LARGEST_DAMPING)
+            self.damping = min(max(10 * self.damping, LEAST), 1.0)
         else:
-            self.damping = 0.1 * self.damping if self.damping > LEAST_DAMPING else 0.0
+            self.damping = 0.1 * self.damping if self.damping > LEAST else 0.0
         return following
 
 
 class SharedRun(NewtonRun):
-    """Newton's steps that share a factor for as long as each makes the promise ``SHARED`` times smaller.
+    """Newton's steps that share a factor for as long as each makes the promise ``HALF`` as large.
 
     The bar is `RiskCalibrationCV` on up to 1,000 rows: 25 in place of 47 factors for the nine weights of QDA on breast
     cancer, of which nine take the C and I of the last weight. The optimum is the same, as its Hessian tells the promise
@@ -142,7 +131,7 @@ class SharedRun(NewtonRun):
         after = following.evaluation.gradient
         self.pairs.append((following.z - point.z, after - g))
         following = F.iterate(following.z, following.evaluation, 0.5 * float(after @ self.solve(after)))
-        if following.estimate > SHARED * point.estimate:
+        if following.estimate > HALF * point.estimate:
             self.solve = None
         return following
 
@@ -156,7 +145,7 @@ def descended(point: Iterate, direction: Array) -> tuple[float, Iterate] | None:
 
     def valued(end: Array) -> tuple[float, Any]:
         after = F(end)
-        if -slope > 2 * SMALL or not np.isfinite(after.value):
+        if -slope > 2 * LOG_ROUNDING or not np.isfinite(after.value):
             return after.value, after
         # the mean slope tells of a gain that the values have no digits for
         return before.value + 0.5 * float((before.gradient + after.gradient) @ (end - point.z)), after
@@ -192,14 +181,14 @@ def search_start(point: Iterate) -> Iterate:
         return F.better_start(point)
     part = getattr(F, "part", F)
     # rows that count twice are two rows: a fit to repeated rows begins, and so ends, where the weighted one does
-    enough = OF_SAMPLE * len(point.z) / max(F.rows, F.total_weight)
+    enough = ROUGH * len(point.z) / (2 * max(F.rows, F.total_weight))
     if part is F:
         return F.better_start(point) if point.promise > enough else point
-    enough = OF_SAMPLE * len(point.z) / part.rows
+    enough = ROUGH * len(point.z) / (2 * part.rows)
     if point.promise <= enough:
         return point
     run, on_part = NewtonRun(), part.iterate(point.z)
-    for t in range(1, SAMPLE_STEPS + 1):
+    for t in range(1, PATIENCE + 1):
         following = run(on_part, t)
         if following is None:
             break

@@ -16,9 +16,9 @@ from rcpkg.calibration.rules import Losses, calibration_weights, history_row
 from rcpkg.checks import check_class_prior, check_weights
 from rcpkg.families import ClosedFormClassifier, Family, Statistics, class_counts
 from rcpkg.families.portions import numbered
+from rcpkg.linalg import HALVINGS
 from rcpkg.rows import Block
 
-HALVINGS = 30  # at most, of what a model is beyond its closed form
 LARGEST_BLOCK = 250  # rows, or what they count, that are learnt from at once: steps of many rows at once are too long
 FADING = 0.9  # what the losses of one block count for those of the next, where the better predictor is told
 

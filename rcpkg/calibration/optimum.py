@@ -30,7 +30,7 @@ from rcpkg.calibration.conditional import (
     null_space,
     pooled_parameters,
 )
-from rcpkg.calibration.constants import ALONG, LARGEST, LOST, MOST_STEPS
+from rcpkg.calibration.constants import LARGEST, LOST, MOST_STEPS, TOL
 from rcpkg.calibration.coordinates import Named
 from rcpkg.calibration.curvature import MinimalForm
 from rcpkg.calibration.newton import LBFGS, Newton
@@ -141,7 +141,7 @@ def along_the_fibre(objective: Objective, natural: Any) -> Iterate | None:
         start = fibre.iterate(np.zeros(fibre.dimension))
         if np.isfinite(start.evaluation.value):
             try:
-                return climb(fibre, Newton(), Converged(ALONG), MOST_STEPS, start=start).point
+                return climb(fibre, Newton(), Converged(TOL), MOST_STEPS, start=start).point
             except np.linalg.LinAlgError:  # the curvature is singular but for rounding
                 return None
     return None

@@ -10,12 +10,12 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from rcpkg.base import Array, InvalidStatistics
-from rcpkg.calibration.constants import LARGEST_SAMPLE, ROUNDING
+from rcpkg.calibration.constants import LARGEST_SAMPLE
 from rcpkg.calibration.curvature import MinimalForm
 from rcpkg.calibration.objective import log_posterior_of
 from rcpkg.checks import check_number
 from rcpkg.families import ClosedFormClassifier, ConjugateClassifier, Family, Unsupported, one_hot, require
-from rcpkg.linalg import jittered_cholesky
+from rcpkg.linalg import EPS, jittered_cholesky
 from rcpkg.rows import Rows
 
 LEARNT = (
@@ -115,7 +115,7 @@ class Null:
     @property
     def least(self) -> float:
         """The least T that is as large as the observed one, but for rounding."""
-        return self.observed - ROUNDING * (1 + self.observed)
+        return self.observed - np.sqrt(EPS) * (1 + self.observed)
 
     def drawn(self, rng: np.random.RandomState) -> float:
         """The statistic of rows with the same labels and statistics."""

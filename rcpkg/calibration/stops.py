@@ -10,6 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from rcpkg.base import Array
+from rcpkg.calibration.constants import SAFE_TOL
 from rcpkg.calibration.objective import Objective, Point
 from rcpkg.calibration.rules import Losses, losses
 from rcpkg.checks import check_choice, check_number
@@ -110,7 +111,7 @@ class Converged(Stop):
     Hessian at the last point, and not by what stood for it on the way there.
     """
 
-    tol: float = 1e-8
+    tol: float = SAFE_TOL
     certified: bool = True
 
     def __post_init__(self) -> None:

@@ -11,7 +11,7 @@ from scipy.sparse import issparse
 from rcpkg.base import Array, InvalidStatistics, log_posterior
 from rcpkg.calibration.climb import climb
 from rcpkg.calibration.conditional import Conditional, Iterate, Smooth
-from rcpkg.calibration.constants import BLOCK_ENTRIES, DIFFERENCE, MOST_PARAMETERS, MOST_PRODUCTS, TOL
+from rcpkg.calibration.constants import DIFFERENCE, MOST_PARAMETERS, MOST_PRODUCTS, SAFE_TOL, TOL
 from rcpkg.calibration.curvature import MinimalForm
 from rcpkg.calibration.newton import SharedNewton
 from rcpkg.calibration.objective import Objective, check_each, log_posterior_of, target_parameters
@@ -20,7 +20,7 @@ from rcpkg.calibration.steps import Safe
 from rcpkg.calibration.stops import Converged, Path
 from rcpkg.capabilities import MARGINALS
 from rcpkg.families import ClosedFormClassifier, Family, Statistics, Unsupported, can
-from rcpkg.linalg import Factor, jittered_cholesky, slices
+from rcpkg.linalg import AT_A_TIME, Factor, jittered_cholesky, slices
 from rcpkg.rows import Block, Rows
 
 NEAREST = 3  # optima from which the next one is predicted
@@ -90,7 +90,7 @@ class TargetPath:
         fill = partial(filled_block, copy(path.prepared), path.prepared.parameters(objective.labels))
         return cls.from_estimator(model, target, rows[0].map(fill), n_weights=n_weights)
 
-    def follow(self, b: float, tol: float = TOL, safe_tol: float = 1e-8) -> Path:
+    def follow(self, b: float, tol: float = TOL, safe_tol: float = SAFE_TOL) -> Path:
         """The path to the optimum of the weight b, from where others predict it or the start of b, to where a step
         promises ``tol`` nats a row, by the Hessian there if rows are to be left out, or ``safe_tol`` where it is a
         safe one."""
@@ -157,7 +157,7 @@ class TargetPath:
             drawn = F.target.weight * of_delta.whiten(of_rows, transposed=True)[:, places]
         B = F.data.coefficients(F.scored(self.path.point.z))
         scores = log_posterior(form.features @ B.T, np.full(r, -np.log(r)))
-        for rows in slices(len(y), -(-BLOCK_ENTRIES // (form.size + r * r))):
+        for rows in slices(len(y), -(-AT_A_TIME // (form.size + r * r))):
             features, P, w = form.features[rows], np.exp(scores[rows]), weight[rows, None]
             A = np.zeros((len(P), r, r))
             for a in range(1, r):

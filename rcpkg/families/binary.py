@@ -13,12 +13,12 @@ from rcpkg.base import Array, constructed
 from rcpkg.checks import check_number, gaps_refused
 from rcpkg.families.classifier import ConjugateClassifier
 from rcpkg.families.cliques import TableFeatures
-from rcpkg.families.constants import ROUNDING
 from rcpkg.families.count_model import CategoricalParameters
 from rcpkg.families.family import Family
 from rcpkg.families.named_categories import CategoricalClassifier
 from rcpkg.families.networks import STATE_OF_GAPS, CategoricalFamily, CategoricalSettings
 from rcpkg.families.statistics import Statistics
+from rcpkg.linalg import ROUNDING
 
 
 class BinaryIndicators:

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dtrtri
 
 from rcpkg.base import Array
-from rcpkg.families.constants import BLOCK, LEAST_DIGITS, LEAST_PRECISION, ROUNDING, VARIANCE_ROUNDING
+from rcpkg.families.constants import BLOCK, LEAST_DIGITS, LEAST_PRECISION, VARIANCE_ROUNDING
 from rcpkg.families.family import dampened
-from rcpkg.linalg import EPS, cholesky, correlations, slices
+from rcpkg.linalg import EPS, ROUNDING, cholesky, correlations, slices
 
 
 class Fault(NamedTuple):

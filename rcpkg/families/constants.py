@@ -11,16 +11,10 @@ VARIANCE_ROUNDING = 100 * EPS
 #: Two classes of constant values have the same one up to this share of the spread of all: twice or half of it decides
 #: otherwise only for values that are nearly the same
 SAME_VALUE = 1e-6
-#: A negative count is zero up to this share of the sum of magnitudes, the rounding of a sum over many rows; and an
-#: eigenvalue of a precision is not positive up to this share of the mean size of all
-ROUNDING = 1e-12
 #: Decimals of a mutual information in nats; beyond them is rounding, which must not decide between equal features
 DECIMALS = 12
 #: A correlation matrix has an inverse if its rounding times the trace of the inverse is less: two digits are left
 LEAST_DIGITS = 0.01
-#: Largest rounding of a log density by quadratic features; beyond it the products class by class are taken, whose
-#: numbers are the same with all digits, at up to three times the time
-LARGEST_ROUNDING = 1e-9
 #: A mean that lies farther from the median, in typical deviations, is no origin: moments about it lose eight digits
 FAR_MEAN = 1e4
 

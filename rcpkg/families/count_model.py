@@ -7,9 +7,9 @@ from scipy.sparse import csr_array
 
 from rcpkg.base import Array, InvalidStatistics
 from rcpkg.families.cliques import Families
-from rcpkg.families.constants import ROUNDING
 from rcpkg.families.family import Family, equal_class_weights, safe_class_counts, safe_counts
 from rcpkg.families.statistics import Statistics
+from rcpkg.linalg import ROUNDING
 
 
 class CategoricalParameters(NamedTuple):

@@ -18,7 +18,6 @@ from rcpkg.families.constants import (
     FAR_MEAN,
     FUSED_CLASSES_PER_FEATURE,
     GAPPY_BLOCK,
-    LARGEST_ROUNDING,
     PASS_BLOCK,
     TYPICAL_ROWS,
 )
@@ -29,7 +28,7 @@ from rcpkg.families.gaussian_prior import GaussianParameters, GaussianPrior, per
 from rcpkg.families.portions import has_gaps
 from rcpkg.families.statistics import Statistics
 from rcpkg.gaps import gappy
-from rcpkg.linalg import EPS, IN_CACHE, slices
+from rcpkg.linalg import EPS, IN_CACHE, LOG_ROUNDING, slices
 from rcpkg.rows import Rows
 
 LOG_2PI = np.log(2 * np.pi)
@@ -329,13 +328,13 @@ class GaussianFamily(GaussianPrior):
         """One pass by quadratic features: the d(d+1)/2 + d + 1 monomials of a block serve the densities and the
         statistics, in one wide matrix product each. The bar for iterations of QDA of many classes and few features asks
         for it: it takes half the arithmetic of the products class by class. The numbers are the same but for rounding,
-        which is estimated: None where it exceeds `LARGEST_ROUNDING`.
+        which is estimated: None where it exceeds `LOG_ROUNDING`.
         """
         d, origin = parameters.mean.shape[1], self._origin
         features = self.feature_map(X[:0], "natural")
         constant, slopes, _ = features.coefficients(self.natural_parameters(parameters))
         coefficients = np.hstack([constant[:, None], slopes])
-        if self._rounding(parameters, coefficients) > LARGEST_ROUNDING:
+        if self._rounding(parameters, coefficients) > LOG_ROUNDING:
             return None
         sums = np.zeros_like(coefficients)
         size = max(64, min(1024, IN_CACHE // coefficients.shape[1]))
