@@ -18,7 +18,7 @@ from rcpkg.base import SMALL, Array, constructed, one_thread_if_small
 from rcpkg.calibration._docs import documented
 from rcpkg.calibration.constants import FOLD_TOL, FOLDS
 from rcpkg.calibration.in_view import check_in_view, copies
-from rcpkg.calibration.learner import Learner, TargetName, is_pipeline
+from rcpkg.calibration.learner import Learner, is_pipeline
 from rcpkg.calibration.left_out import (
     CLOSED_FORM,
     FREQUENCIES,
@@ -33,7 +33,7 @@ from rcpkg.calibration.left_out import (
     mean_and_error,
     warn_of_rivals,
 )
-from rcpkg.calibration.objective import check_target
+from rcpkg.calibration.objective import TargetName, check_target
 from rcpkg.calibration.stops import Path
 from rcpkg.calibration.target_path import NotConverged, TargetPath
 from rcpkg.checks import check_number, check_numbers, check_weights, supervised_step, warn

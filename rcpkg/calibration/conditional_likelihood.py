@@ -8,9 +8,9 @@ from sklearn.exceptions import ConvergenceWarning
 from rcpkg.base import constructed, one_thread_if_small
 from rcpkg.calibration._docs import documented
 from rcpkg.calibration.coordinates import COORDINATES
-from rcpkg.calibration.learner import Learner, TargetName
+from rcpkg.calibration.learner import Learner
 from rcpkg.calibration.newton import LBFGS, Newton
-from rcpkg.calibration.objective import Objective, check_each, check_target
+from rcpkg.calibration.objective import Objective, TargetName, check_each, check_target
 from rcpkg.calibration.optimum import optimum
 from rcpkg.calibration.stops import Path
 from rcpkg.checks import check_choice, check_number, warn

@@ -22,7 +22,7 @@ from rcpkg.calibration.climb import climb
 from rcpkg.calibration.constants import MOST_STEPS
 from rcpkg.calibration.in_view import check_in_view
 from rcpkg.calibration.left_out import warn_of_optimum
-from rcpkg.calibration.objective import Objective, check_target, sample_size
+from rcpkg.calibration.objective import Objective, TargetName, check_target, sample_size
 from rcpkg.calibration.online import after, portions
 from rcpkg.calibration.optimum import most_probable, optimum
 from rcpkg.calibration.rules import Rule, calibration_weights
@@ -37,7 +37,6 @@ from rcpkg.rows import Block, Blocks, Rows
 if TYPE_CHECKING:
     from sklearn.pipeline import Pipeline
 
-TargetName = Literal["pooled", "generative", "grand", "nested"]
 StopName = Literal["soft_error", "best_soft_error", "best_error", "none"]
 STOPS = {
     "soft_error": SoftErrorRises(),

@@ -7,7 +7,7 @@ from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from operator import attrgetter
-from typing import Any, Self
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,7 +24,7 @@ from rcpkg.families.portions import encoded
 from rcpkg.families.statistics import finite
 from rcpkg.rows import Block, Blocks, OfX, Rows
 
-TARGETS = ("pooled", "generative", "grand", "nested")
+TargetName = Literal["pooled", "generative", "grand", "nested"]
 
 
 def log_posterior_of(family: Family, X: Any, parameters: Any) -> Array:
@@ -389,8 +389,9 @@ def signed_weights(rule: Rule, log_P: Array, y: NDArray[np.intp], weight: Array 
 def check_target(target: Any, target_weight: Any) -> None:
     """Refuse what is neither a name of a target nor a model, and weights that are none."""
     check_number("target_weight", target_weight, 0)
-    if not (target in TARGETS if isinstance(target, str) else isinstance(target, ClosedFormClassifier)):
-        raise ValueError(f"target must be a fitted model or one of {', '.join(TARGETS)}; got {target!r}")
+    names = get_args(TargetName)
+    if not (target in names if isinstance(target, str) else isinstance(target, ClosedFormClassifier)):
+        raise ValueError(f"target must be a fitted model or one of {', '.join(names)}; got {target!r}")
 
 
 def target_of(family: Family, statistics: Statistics, target: str | ClosedFormClassifier, weight: float) -> Target:

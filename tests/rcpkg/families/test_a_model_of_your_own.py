@@ -19,6 +19,7 @@ from rcpkg import (
     RiskCalibration,
     RiskCalibrationCV,
     calibration_test,
+    climb,
 )
 from rcpkg.base import log_posterior
 from rcpkg.calibration.curvature import MinimalForm
@@ -48,6 +49,19 @@ def test_it_is_short_and_its_second_block_runs():
     names = dict(NAMES)
     exec(compile(BLOCKS[1], PAGE.name, "exec"), names)
     assert names["gain"] < 0.1 and names["calibrated"].target_weight_ > 0
+
+
+def test_a_step_of_your_own_does_what_its_formula_says(rows):
+    """The blocks of the reference: s_t+1 = s_t + lr s(X, W_t) + momentum (s_t − s_t−1)."""
+    page = PAGE.with_name("calibration.md").read_text("utf-8")
+    names = {"__name__": __name__, "X": rows[0], "y": rows[1]}
+    for block in re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL):
+        exec(compile(block, "calibration.md", "exec"), names)
+    step, objective = names["HeavyBall"](0.05, 0.4), names["objective"]
+    points = climb(objective, step, max_iter=3, keep_points=True).points
+    before, s, after = (point.statistics.ravel() for point in points[1:])
+    assert_allclose(after, s + 0.05 * points[2].gradient.ravel() + 0.4 * (s - before), rtol=1e-12)
+    assert names["model"].history_.log_loss.iloc[0] > names["model"].history_.log_loss.min()
 
 
 @pytest.mark.parametrize("strength", [0.0, 2.0])
