@@ -16,6 +16,7 @@ from threadpoolctl import threadpool_limits
 from rcpkg import QDA, CategoricalNB
 from rcpkg.calibration import Objective
 from rcpkg.families import one_hot
+from rcpkg.local import density
 
 pytestmark = pytest.mark.benchmark(group="one iteration of risk-based calibration", timer=time.process_time)
 ROUNDS = 15
@@ -120,3 +121,17 @@ def test_growth(benchmark, what, shapes):
     print(f"\nQDA, growth with {what}: " + ", ".join(f"{s}: {1e3 * t:.1f} ms" for s, t in zip(shapes, times)))
     size = np.prod([(n, d * d, r) for n, d, r in (shapes[0], shapes[-1])], axis=1)
     assert times[-1] / times[0] <= 1.5 * size[1] / size[0]
+
+
+def test_a_growing_factor_of_local_bda_is_twice_as_fast_where_features_are_few(benchmark, monkeypatch):
+    Z = np.random.default_rng(0).standard_normal((500, 100, 4))
+    benchmark.pedantic(density.local_bda_log_density, args=(Z,), rounds=3)
+
+    def by_one_factor():
+        with monkeypatch.context() as patch:
+            patch.setattr(density, "UPDATED_NEIGHBOURS", np.inf)
+            density.local_bda_log_density(Z)
+
+    ours, theirs = medians(lambda: density.local_bda_log_density(Z), by_one_factor)
+    print(f"\nlocal BDA, 100 neighbours of 4 features: {1e3 * ours:.1f} ms, {ours / theirs:.2f} of one K×K factor")
+    assert ours / theirs <= 0.5

@@ -95,17 +95,6 @@ def test_rows_of_rc2024_on_which_gradient_descent_is_better():
     assert better == {"II": 0, "III": 7, "IV": 0, "V": 1, "VI": 2, "VII": 1, "VIII": 1}
 
 
-def test_errors_of_rc2024_are_whole_numbers_of_mistakes():
-    """Each of the 720 printed errors is some k / n to three decimals, which fixes the number of rows n."""
-    cells = ALL[(ALL.source == "rc2024") & (ALL.metric == "empirical_error_fraction")]
-    mistakes = np.round(cells.value * cells.n_instances)
-    assert len(cells) == 720
-    assert (np.abs(mistakes / cells.n_instances - cells.value) <= 0.0005 + 1e-9).all()
-    # with one row more it would not be so
-    wrong = np.round(cells.value * (cells.n_instances + 1)) / (cells.n_instances + 1)
-    assert (np.abs(wrong - cells.value) > 0.0005 + 1e-9).sum() > 20
-
-
 @pytest.mark.parametrize("table, n_first, equal_train, equal_test", [("3", 4, 2, 3), ("7", 5, 5, 4), ("9", 7, 4, 6)])
 def test_iteration_one_of_rc2025_cannot_be_the_initial_model(table, n_first, equal_train, equal_test):
     """Sets on which RC stops at iteration 1.0 in all divisions outnumber those counted as equal to the start."""

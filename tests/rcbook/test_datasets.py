@@ -120,24 +120,6 @@ def test_same_numbers_as_the_sets_bundled_with_scikit_learn():
     assert np.flatnonzero(changed).tolist() == [34, 37]
 
 
-@pytest.mark.needs_data
-def test_two_copies_of_a_set_agree():
-    np.testing.assert_allclose(datasets.load("heart", "rc2024").data, datasets.load("heart").data)
-    np.testing.assert_allclose(datasets.load("satellite", "rc2025").data, datasets.load("satellite").data)
-    np.testing.assert_allclose(datasets.load("vehicle", "rc2025").data, datasets.load("vehicle").data)
-    # the first row is lost in the rc2024 form of three sets
-    np.testing.assert_allclose(datasets.load("haberman", "rc2024").data, datasets.load("haberman").data[1:])
-
-
-@pytest.mark.needs_data
-def test_missing_values_and_categories():
-    votes = datasets.load("house_votes_84")
-    assert votes.nominal.all() and np.isnan(votes.data).any()
-    assert set(np.unique(votes.data[~np.isnan(votes.data)])) == {0.0, 1.0}
-    assert set(votes.categories[votes.feature_names[0]]) == {"n", "y"}
-    assert set(datasets.load("adult").target_names) == {"<=50K", ">50K"}
-
-
 def test_unknown_names_are_refused():
     with pytest.raises(ValueError, match=r"name must be that of a data set; got 'irises' \(near to it: iris\)"):
         datasets.load("irises")

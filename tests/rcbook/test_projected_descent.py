@@ -2,17 +2,14 @@
 
 import numpy as np
 import pytest
-from model_cases import fitted, rows_for
+from model_cases import rows_for
 from rcbook.projected_descent import (
     ProjectedGradientDescent,
-    floor_eigenvalues,
-    project_simplex,
     quadratic_gradient,
 )
 from scipy.optimize import approx_fprime
 
-from rcpkg import LDA, QDA, CategoricalNB, ConditionalLikelihood, SharedVarianceGaussianNB
-from rcpkg.base import log_posterior
+from rcpkg import LDA, QDA, ConditionalLikelihood, SharedVarianceGaussianNB
 from rcpkg.calibration import HeldOut
 from rcpkg.families import one_hot
 
@@ -52,29 +49,6 @@ def test_quadratic_gradient_corrected_and_as_printed():
     assert np.array_equal(printed[: 3 + 9], corrected[: 3 + 9])  # η_0 and η_1 are printed right
 
 
-def test_categorical_descent_is_the_gradient_of_the_normalised_model():
-    """Corrected: the change of the log-likelihood over a tiny step is the squared length of the gradient."""
-    model, X, y, Y = fitted("CategoricalNB")
-    lr = 1e-5
-    start = ProjectedGradientDescent(CategoricalNB(), max_iter=0).fit(X, y)
-    one = ProjectedGradientDescent(CategoricalNB(), learning_rate=lr, max_iter=1).fit(X, y)
-    g = model.statistics(X, Y - start.predict_proba(X))
-    exact = g.cells - g.count[:, None] * np.exp(model.parameters_.log_prob)
-    squared = (np.sum(g.count**2) + np.sum(exact**2)) / len(y) ** 2
-    gain = log_loss(start, X, y) - log_loss(one, X, y)
-    assert gain == pytest.approx(lr * squared, rel=1e-3)
-
-
-def test_printed_naive_bayes_by_hand():
-    """exp(η + (lr/m) s(X, Y − P)), projected on the simplex distribution by distribution."""
-    model, X, y, Y = fitted("CategoricalNB")
-    g = model.statistics(X, Y - model.predict_proba(X))
-    theta = np.exp(model.parameters_.log_prob + 0.1 / len(y) * g.cells)
-    expected = np.hstack([project_simplex(theta[:, :2]), project_simplex(theta[:, 2:5]), project_simplex(theta[:, 5:])])
-    ours = ProjectedGradientDescent(CategoricalNB(), gradient="printed", max_iter=1).fit(X, y).estimator_
-    assert np.allclose(np.exp(ours.parameters_.log_prob), expected, rtol=0, atol=1e-12)
-
-
 def test_printed_logistic_regression_ignores_the_posteriors():
     """θ ← θ + (lr/m) Σ φ(x, y) (rc2024 app. C) moves on the optimum too."""
     X, y = rows_for("QDA")
@@ -83,37 +57,6 @@ def test_printed_logistic_regression_ignores_the_posteriors():
     assert np.abs(gradient.first).max() < 1e-4
     history = ProjectedGradientDescent(SharedVarianceGaussianNB(), gradient="printed", max_iter=200).fit(X, y).history_
     assert history.log_loss.iloc[-1] > history.log_loss.min() + 0.01
-
-
-def test_corrected_logistic_descent_is_gradient_descent():
-    """rc2024 Proposition 1: about zero, β ← β + (lr/m) s(X, Y − P)."""
-    X, y = rows_for("QDA")
-    Y, design = one_hot(y, 3), np.hstack([np.ones((len(y), 1)), X])
-    start = SharedVarianceGaussianNB().fit(X, y)
-    mean, variance = start.parameters_.mean, start.parameters_.covariance
-    beta = np.hstack([(start.parameters_.log_prior - 0.5 * (mean**2 / variance).sum(axis=1))[:, None], mean / variance])
-    for _ in range(25):
-        P = np.exp(log_posterior(design @ beta.T, np.zeros(3)))
-        beta = beta + 0.1 / len(y) * (Y - P).T @ design
-    ours = ProjectedGradientDescent(SharedVarianceGaussianNB(), learning_rate=0.1, max_iter=25).fit(X, y)
-    expected = np.exp(log_posterior(design @ beta.T, np.zeros(3)))
-    assert np.allclose(ours.predict_proba(X), expected, rtol=0, atol=1e-12)
-
-
-def test_projection_on_the_simplex():
-    rng = np.random.default_rng(0)
-    v = rng.standard_normal((50, 6))
-    p = project_simplex(v)
-    assert np.allclose(p.sum(axis=1), 1) and (p >= 0).all()
-    others = rng.dirichlet(np.ones(6), size=(200, 1))
-    assert np.all(((v - p) ** 2).sum(axis=-1) <= ((v - others) ** 2).sum(axis=-1) + 1e-12)
-    assert np.allclose(project_simplex(p), p)
-
-
-def test_floor_of_eigenvalues():
-    matrix = np.array([[2.0, 1.0], [1.0, -3.0]])
-    values = np.linalg.eigvalsh(floor_eigenvalues(matrix))
-    assert values[0] == pytest.approx(1e-2) and values[1] == pytest.approx(np.linalg.eigvalsh(matrix)[1])
 
 
 @pytest.mark.parametrize(

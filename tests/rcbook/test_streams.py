@@ -4,12 +4,11 @@ import numpy as np
 import pytest
 from model_cases import categorical_rows
 from numpy.testing import assert_allclose, assert_array_equal
-from rcbook.streams import Counts, Steps, StreamedWANBIAC, columns_of, stochastic_pass
+from rcbook.streams import Steps, StreamedWANBIAC, stochastic_pass
 
 from rcpkg import CategoricalNB
 
 X, y = categorical_rows()
-HOLES = np.where(np.random.default_rng(3).uniform(size=X.shape) < 0.15, np.nan, X)
 
 
 def test_a_step_is_the_gradient_of_a_row():
@@ -23,25 +22,6 @@ def test_a_step_is_the_gradient_of_a_row():
     expected = np.ones(scale.shape)
     expected[columns[0]] += 0.3 / (1 + 0.5 * 4) * (np.eye(3)[y[0]] - P[0]) * scale[columns[0]]
     assert_allclose(W, expected)
-
-
-def test_counts_of_a_stream_are_those_of_naive_bayes():
-    nb = CategoricalNB(prior_strength=2.0).fit(HOLES, y)
-    counts = Counts.none(nb.n_states_, 3, 2.0)
-    W = np.ones((1 + nb.n_states_.sum(), 3))
-    stochastic_pass(columns_of(HOLES, nb.n_states_), y, W, counts, Steps(0.1))
-    assert_allclose(counts.log_probabilities(np.arange(len(W)))[1:].T, nb.parameters_.log_prob)
-    assert_allclose(counts.log_probabilities(np.arange(1))[0], nb.parameters_.log_prior)
-
-
-def test_a_stream_without_steps_is_naive_bayes_so_far():
-    """Each row is judged by the rows before it and by nothing else."""
-    model = StreamedWANBIAC(penalty=0.0, learning_rate=1e-300)
-    for i in range(0, 60, 20):
-        model.partial_fit(X[i : i + 20], y[i : i + 20], classes=[0, 1, 2])
-    nb = CategoricalNB(prior_strength=1.0)
-    nb.partial_fit(X[:60], y[:60], classes=[0, 1, 2])
-    assert_allclose(model.predict_proba(X), nb.predict_proba(X))
 
 
 def test_a_stream_may_come_in_pieces_of_any_size():

@@ -1,6 +1,6 @@
 """Why a prediction: contributions and sufficient sets, against their definitions and by enumeration."""
 
-from itertools import combinations, permutations, product
+from itertools import combinations, permutations
 
 import numpy as np
 import pandas as pd
@@ -18,7 +18,6 @@ from rcpkg import (
     TAN,
     BregmanKNN,
     CategoricalNB,
-    ConditionalLikelihood,
     GaussianNB,
     KDependenceBayes,
     ProductModel,
@@ -70,22 +69,6 @@ def test_shapley_values_are_means_over_orders(name):
     assert_allclose(sets[()], model.class_log_prior_)
 
 
-@pytest.mark.parametrize("learner", [lambda m: m, RiskCalibration, ConditionalLikelihood])
-@pytest.mark.parametrize("name", ["CategoricalNB", "BernoulliNB", "GaussianNB", "ProductModel"])
-def test_of_independent_features_both_are_weights_of_evidence(name, learner):
-    """log p(x_j | y) / p(x_j | y′), whatever is known of the others."""
-    model, X, y, _ = fitted(name)
-    model = learner(model).fit(X, y)
-    columns = [[0], [1], [3]] if name == "ProductModel" else [[j] for j in range(X.shape[1])]
-    both = [contributions(model, X[:4], method) for method in ("hidden", "shapley")]
-    for j in columns:
-        alone = np.full((4, X.shape[1]), np.nan)
-        alone[:, j] = X[:4, j]
-        joint = model.predict_joint_log_proba(alone) - model.class_log_prior_
-        for found in both:
-            assert_allclose(found[:, j[0], 1:] - found[:, j[0], :1], joint[:, 1:] - joint[:, :1], atol=1e-10)
-
-
 def test_a_feature_that_is_missing_contributes_nothing():
     model, X, *_ = fitted("QDA")
     row = np.array([[X[0, 0], np.nan, X[0, 2]]])
@@ -112,22 +95,6 @@ def test_no_smaller_set_is_sufficient_and_none_of_its_size_better(name):
             assert probability == pytest.approx(max(p for S, p in rivals.items() if len(S) == size))
         else:
             assert features.all()
-
-
-def test_what_a_sufficient_set_promises():
-    """Under the model the other features bring the posterior down to t with probability ≤ (1 − level)/(1 − t)."""
-    model, X, *_ = fitted("CategoricalNB")
-    every = np.array(list(product(*map(range, (2, 3, 5)))), dtype=float)
-    weight, P, level = np.exp(model.score_samples(every)), model.predict_proba(every), 0.6
-    for row, features, _ in zip(X[:20], *sufficient_sets(model, X[:20], level)):
-        if features.all():
-            continue
-        c = model.predict_proba(row[None]).argmax()
-        share = weight * (every[:, features] == row[features]).all(axis=1)
-        share /= share.sum()
-        assert share @ P[:, c] >= level - 1e-12  # coherence
-        for t in 0.2, 0.4, 0.5:
-            assert share[P[:, c] <= t].sum() <= (1 - level) / (1 - t) + 1e-12
 
 
 def test_tables_with_text_and_names():
@@ -252,21 +219,3 @@ def test_all_marginals_of_a_gaussian_are_those_by_patterns(family):
     for number, log_P in enumerate(joint - np.logaddexp.reduce(joint, axis=2, keepdims=True)):
         rows = np.where((number >> np.arange(6)) & 1 == 1, X[:6], np.nan)
         assert_allclose(log_P, model.predict_log_proba(rows), atol=1e-9)
-
-
-def test_sufficient_sets_by_sorting_are_those_by_enumeration():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(200, 8))
-    y = (X[:, :4].sum(axis=1) + rng.normal(size=200) > 0).astype(int)
-    model = GaussianNB().fit(X, y)
-    every = np.array(list(product([False, True], repeat=8)))
-    for row, features, probability in zip(X[:40], *sufficient_sets(model, X[:40], 0.9)):
-        c = model.predict_proba(row[None]).argmax()
-        P = model.predict_proba(np.where(every, row, np.nan))[:, c]
-        enough = (P >= 0.9) & ~every.all(axis=1)
-        if not enough.any():
-            assert features.all()
-            continue
-        size = every[enough].sum(axis=1).min()
-        assert features.sum() == size
-        assert probability == pytest.approx(P[enough & (every.sum(axis=1) == size)].max())

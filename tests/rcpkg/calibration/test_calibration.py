@@ -206,6 +206,17 @@ def test_mean_losses():
     assert_allclose(losses(log_P, y, np.array([0.0, 1.0, 0.0])), [0.25, 0, -np.log(0.75)])
 
 
+@pytest.mark.parametrize("name", ML)
+def test_the_direction_of_ascent_is_that_of_short_steps(name):
+    """∂/∂lr of [s + lr (s(X, W) + b s̄)] / (1 + lr b m̄/m) at lr = 0."""
+    X, y = rows_for(name)
+    F = Objective.from_estimator(clone(ML[name]), X, y, target_weight=2.0)
+    point = F.evaluate(F.start)
+    ahead, behind = (F.moved(point.statistics, point.gradient, lr) for lr in (1e-6, -1e-6))
+    direction = F.ascent(point).ravel()
+    assert_allclose((ahead - behind).ravel() / 2e-6, direction, rtol=0, atol=1e-6 * np.abs(direction).max())
+
+
 # Stopping ------------------------------------------------------------------------------------------------------------
 
 

@@ -70,20 +70,6 @@ def test_a_row_of_little_weight_left_out_is_a_refit_without_it(name, target):
     assert off[1] < 0.02 and off[1] < 0.3 * off[0]
 
 
-@pytest.mark.parametrize("name", ["LDA", "CategoricalNB"])
-def test_leave_one_out_is_near_refits(name):
-    """And nearer than the log-loss on the training rows, by a factor of ten."""
-    path, X, y = newton(name, "pooled")
-    path.follow(3.0)
-    estimate, _ = path.left_out()
-    rows = np.arange(0, len(y), 9)
-    exact = [
-        learner(ML[name], 3.0).fit(np.delete(X, i, 0), np.delete(y, i)).predict_log_proba(X[[i]])[0, y[i]] for i in rows
-    ]
-    train = kept(path)[rows, y[rows]]
-    assert abs(estimate[rows, y[rows]].mean() - np.mean(exact)) < 0.1 * abs(train.mean() - np.mean(exact))
-
-
 def test_choice_is_the_least_log_loss_and_the_model_that_of_its_weight():
     X, y = load_wine(return_X_y=True)
     model = RiskCalibrationCV(QDA(), target="pooled", cv="loo", closed_form=False).fit(X, y)

@@ -1,19 +1,16 @@
 """The test whether calibration has anything to gain: its draws, its statistic, its p value."""
 
 from collections import Counter
-from itertools import permutations, product
+from itertools import product
 
 import numpy as np
 import pytest
 from model_cases import ML, fitted, gaussian_rows, rows_for
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.linalg import eigh
 from scipy.sparse import csr_array
-from scipy.stats import chisquare, kstest
-from sklearn.base import clone
+from scipy.stats import chisquare
 
 from rcpkg import (
-    LDA,
     QDA,
     TAN,
     BernoulliNB,
@@ -86,34 +83,6 @@ def test_all_rows_with_the_same_tables_are_equally_probable(structure):
     assert chisquare([found[rows] for rows in every]).pvalue > 1e-3
 
 
-def test_words_are_shuffled_within_a_class():
-    """The documents of a class are each as probable as there are orders of its words that give them."""
-    X, y = np.array([[2.0, 0], [1, 1], [0, 2]]), np.array([0, 0, 1])
-    found = frequencies(MultinomialNB().fit(X, y), X, y)
-    orders = Counter()
-    for words in permutations([0, 0, 0, 1]):
-        documents = [words[:2], words[2:], (1, 1)]
-        orders[tuple(np.array([[d.count(0), d.count(1)] for d in documents]).ravel())] += 1
-    assert set(found) == set(orders)
-    expected = np.array([orders[rows] for rows in orders]) / orders.total() * found.total()
-    assert chisquare([found[rows] for rows in orders], expected).pvalue > 1e-3
-
-
-@pytest.mark.parametrize("model", [QDA(), LDA()])
-def test_normal_rows_with_the_same_moments_lie_on_a_sphere(model):
-    """Three rows of a class with its mean and variance are the points of a circle, of uniform angle; of two classes
-    with a common scatter each class has the share of a Beta distribution."""
-    X, y = np.array([[0.0], [1], [5], [10], [12], [11]]), np.repeat([0, 1], 3)
-    model.fit(X, y)
-    rng, plane = np.random.RandomState(0), np.array([[1, -1, 0], [1, 1, -2]]) / np.sqrt([[2], [6]])
-    drawn = np.array([model.family_.redraw(X, y, rng)[:, 0] for _ in range(1000)])
-    a, b = plane @ drawn[:, :3].T
-    assert kstest(np.arctan2(b, a) / (2 * np.pi) + 0.5, "uniform").pvalue > 1e-3
-    if isinstance(model, LDA):
-        within = X[:3].var() * 3 + X[3:].var() * 3
-        assert kstest((a**2 + b**2) / within, "beta", (1, 1)).pvalue > 1e-3
-
-
 @each_model
 def test_statistic_is_that_of_the_formula(name):
     """gᵀ (Σ_i Cov(s | x_i) + J)⁻¹ g with vectors s(x, y) for each row and class."""
@@ -132,38 +101,6 @@ def test_statistic_is_that_of_the_formula(name):
     expected = g @ np.linalg.lstsq(curvature, g, rcond=1e-13)[0]
     assert_allclose(score_statistic(form, P, Y), expected, rtol=1e-5)
     assert_allclose(null.observed, expected, rtol=1e-5)
-
-
-def test_its_mean_under_the_model_is_that_of_the_theory():
-    """Σ (1 − λ_k) over the directions that 3,000 rows see, within four standard errors."""
-    X, y = gaussian_rows(n=300, d=2, r=2)
-    X, y = LDA().fit(X, y).sample(3000, 0)
-    model = LDA().fit(X, y)
-    form = MinimalForm(model.family_, model.family_.encode(X), model.statistics_)
-    u = form.class_weights
-    C = form.conditional_curvature(model.predict_proba(X), np.full(3000, 1 / 3000))
-    lambdas = eigh(C, form.information(model.parameters_) + np.outer(u, u), eigvals_only=True)
-    expected = np.sum(1 - lambdas[lambdas > 1e-9])
-    found = calibration_test(LDA(), X, y, n_bootstrap=400, random_state=0)
-    # T is a sum of normal squares of these variances
-    error = np.sqrt(2 * np.sum((1 - lambdas[lambdas > 1e-9]) ** 2) / 400)
-    assert abs(found.dof - expected) < 4 * error + 0.02 * expected
-
-
-@pytest.mark.parametrize("name", ["LDA", pytest.param("BernoulliNB", marks=pytest.mark.slow)])
-def test_ranks_are_uniform_where_the_model_is_right(name):
-    """With no more than 15 rows, of 250 samples and four draws each."""
-    model, ranks = fitted(name).model, np.zeros(5)
-    seeds = iter(range(10_000))
-    while ranks.sum() < 250:
-        seed = next(seeds)
-        X, y = model.sample(15, seed)
-        try:
-            p_value = calibration_test(clone(ML[name]), X, y, n_bootstrap=4, random_state=seed).p_value
-        except (InvalidStatistics, ValueError):  # a class without rows
-            continue
-        ranks[round(5 * p_value) - 1] += 1
-    assert chisquare(ranks).pvalue > 1e-3
 
 
 def test_departures_that_matter_are_found_and_others_are_not():

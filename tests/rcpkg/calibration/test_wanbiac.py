@@ -62,37 +62,6 @@ def test_the_optimum_is_one(penalty, center):
         assert all(objective(found.x + size * move, rows, Y, scale, penalty, center) < value + 1e-7 for move in moves)
 
 
-def test_gradient_is_that_of_finite_differences():
-    """Equation (5), with the penalty; through the first step of the descent, which goes along it."""
-    rows, Y, scale = parts()
-    W, t = np.random.default_rng(5).normal(size=scale.shape), 1e-6
-    seen = []
-    maximise_weighted(
-        rows,
-        Y,
-        scale,
-        penalty=0.2,
-        start=W,
-        max_iter=1,
-        callback=lambda intermediate_result: seen.append(intermediate_result.x),
-    )
-    step = seen[0].reshape(W.shape) - W
-    numeric = np.empty(W.shape)
-    for at in np.ndindex(W.shape):
-        V = W.copy()
-        V[at] += t
-        up = objective(V, rows, Y, scale, 0.2)
-        V[at] -= 2 * t
-        numeric[at] = (up - objective(V, rows, Y, scale, 0.2)) / (2 * t)
-    assert_allclose(step / np.linalg.norm(step), numeric / np.linalg.norm(numeric), atol=1e-6)
-
-
-def test_dense_and_sparse_rows_give_the_same():
-    rows, Y, scale = parts()
-    sparse = maximise_weighted(rows, Y, scale, penalty=0.1)
-    assert_allclose(maximise_weighted(rows.toarray(), Y, scale, penalty=0.1).x, sparse.x, atol=1e-6)
-
-
 def test_objective_and_weights_belong_together():
     model = WANBIAC(penalty=0.5).fit(X, y)
     rows, Y, scale = parts()

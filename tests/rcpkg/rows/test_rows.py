@@ -2,7 +2,6 @@
 
 import logging
 import os
-import re
 import signal
 import time
 from contextlib import contextmanager, suppress
@@ -40,9 +39,8 @@ from rcpkg import (
     SharedVarianceGaussianNB,
     calibration_test,
 )
-from rcpkg.calibration import Batches, Fixed, HeldOut, Objective
+from rcpkg.calibration import Batches, Fixed, HeldOut
 from rcpkg.calibration.constants import SAFE_TOL
-from rcpkg.calibration.curvature import MinimalForm
 from rcpkg.calibration.left_out import InFold
 from rcpkg.calibration.objective import Pass
 from rcpkg.rows import Blocks
@@ -144,37 +142,6 @@ def test_several_blocks_are_climbed_as_one(name, target_weight):
     whole, parts = (clone(model).fit(Rows.from_arrays(X, y, block_size=size)) for size in (None, 23))
     assert whole.converged_ and whole.n_iter_ == parts.n_iter_ > 1
     assert_allclose(parts.predict_joint_log_proba(X), whole.predict_joint_log_proba(X), rtol=0, atol=1000 * SAME)
-
-
-def greatest_gap(objective, at, tol):
-    """F* − F where a safe step promises ``tol``: gᵀH⁻¹g/2 ≤ (m + b m̄) tol / 2λ, and as much again for higher orders.
-
-    λ is the least of H = C + b m̄ I in the metric (m + b m̄) I, but for directions that change no posterior.
-    """
-    form = MinimalForm(objective.family, objective.X, at.statistics)
-    I = form.information(at.parameters)
-    H = form.conditional_curvature(np.exp(at.log_posterior(objective.X)), np.ones(len(objective.y)))
-    if objective.target:
-        H += objective.target.weight * objective.target.size * I
-    values, axes = np.linalg.eigh(I)
-    some = values > 1e-9 * values[-1]
-    root = axes[:, some] / np.sqrt(values[some])
-    curvature = np.linalg.eigvalsh(root.T @ H @ root) / objective.size
-    return objective.size * tol / curvature[curvature > 1e-9].min()
-
-
-@pytest.mark.parametrize("name", EXPONENTIAL)
-@pytest.mark.parametrize("target_weight", [3.0, 0.0])
-def test_several_blocks_have_the_same_optimum(name, target_weight):
-    """F* − F is Σ KL(p* ‖ p) over the rows, and more with a target."""
-    (X, y), tol = rows_for(name), 1e-13
-    optimum = RiskCalibration(ML[name], target_weight=target_weight, tol=1e-16).fit(X, y)
-    parts = RiskCalibration(ML[name], target_weight=target_weight, tol=tol).fit(Rows.from_arrays(X, y, block_size=23))
-    objective = Objective.from_estimator(ML[name], X, y, target_weight=target_weight)
-    at = objective.evaluate(optimum.estimator_.statistics_, optimum.estimator_._fitted_parameters())
-    assert parts.converged_
-    log_p, log_q = optimum.predict_log_proba(X), parts.predict_log_proba(X)
-    assert np.sum(np.exp(log_p) * (log_p - log_q)) <= greatest_gap(objective, at, tol)
 
 
 @pytest.mark.parametrize("model", [TAN(), KDependenceBayes(k=2)], ids=repr)
@@ -312,15 +279,6 @@ def test_a_damaged_file_is_named(tmp_path, parquet):
         Rows.from_parquet(cut, "label")
 
 
-def test_some_columns_of_several_files(parquet):
-    X, y = gaussian_rows(200)
-    frame = pd.DataFrame(X, columns=["a", "b", "c"]).assign(label=y)
-    file = parquet(frame.iloc[:120], "0.parquet")
-    parquet(frame.iloc[120:, ::-1], "1.parquet")  # columns go by their names
-    rows = Rows.from_parquet(file.parent, "label", features=["c", "a"])
-    assert_allclose(LDA().fit(rows).means_, LDA().fit(frame[["c", "a"]], y).means_, rtol=SAME)
-
-
 MIXED_AGE = ProductModel([("age", CategoricalNB(prior_strength=1.0), [0]), ("a", GaussianNB(), [1])])
 
 
@@ -340,34 +298,20 @@ class TestColumnsOfFiles:
     """Columns are those of the schema: what the metadata of pandas say is for frames."""
 
     @pytest.mark.parametrize("kind", ["int", "float", "text", "date", "two levels", "filtered"])
-    @pytest.mark.parametrize("model", [GaussianNB(), MIXED_AGE, LDA()], ids=lambda model: type(model).__name__)
-    def test_an_index_is_no_feature_unless_it_is_named(self, kind, model, parquet):
+    def test_an_index_is_no_feature_unless_it_is_named(self, kind, parquet):
         frame, index = indexed(kind)
-        file = parquet(frame, index=None)
-        assert Rows.from_parquet(file, "y").features == ["a"]
-        fitted = GaussianNB().fit(Rows.from_parquet(file, "y"))
-        assert_array_equal(fitted.feature_names_in_, ["a"])
-        assert_same_bits(fitted, GaussianNB().fit(frame[["a"]], frame["y"]), frame[["a"]])
-        if isinstance(model, ProductModel) is not (kind == "text"):
-            return
-        named = Rows.from_parquet(file, "y", features=[*index, "a"])
-        if kind == "date":
-            with pytest.raises(ValueError, match="feature 'age' holds dates or times"):
-                clone(model).fit(named)
-            return
-        plain = frame.reset_index(names=index)
-        assert_array_equal(clone(model).fit(named).feature_names_in_, [*index, "a"])
-        assert_same_bits(
-            clone(model).fit(named), clone(model).fit(plain[[*index, "a"]], plain["y"]), plain[[*index, "a"]]
-        )
-        only = Rows.from_parquet(file, "y", features=index[:1])
-        assert_array_equal(
-            clone(model)
-            .set_params(**({"blocks": MIXED_AGE.blocks[:1]} if kind == "text" else {}))
-            .fit(only)
-            .feature_names_in_,
-            index[:1],
-        )
+        file, plain = parquet(frame, index=None), frame.reset_index(names=index)
+        for features in (["a"], [*index, "a"], index[:1]):
+            model = GaussianNB() if kind != "text" or features == ["a"] else MIXED_AGE
+            model = model if features[1:] or model is not MIXED_AGE else ProductModel(MIXED_AGE.blocks[:1])
+            rows = Rows.from_parquet(file, "y", **{} if features == ["a"] else {"features": features})
+            if kind == "date" and features != ["a"]:
+                with pytest.raises(ValueError, match="feature 'age' holds dates or times"):
+                    clone(model).fit(rows)
+                continue
+            fitted = clone(model).fit(rows)
+            assert_array_equal(fitted.feature_names_in_, features)
+            assert_same_bits(fitted, clone(model).fit(plain[features], plain["y"]), plain[features])
         assert (next(iter(Rows.from_parquet(file, index[0]))).y == plain[index[0]]).all()
 
     def test_names_that_are_numbers_in_pandas_are_text_in_files(self, parquet):
@@ -430,6 +374,8 @@ class TestColumnsOfFiles:
             ({"label": ["y"]}, "label must be the name of a column, a string"),
             ({"weights": 3}, "weights must be the name of a column, a string; got 3"),
             ({"weights": "y"}, "label and weights must be two columns; both are 'y'"),
+            ({"label": "lable"}, r"rows\.parquet has no column 'lable'; it has"),
+            ({"features": ["a", "y"]}, "features must be without 'y', which is the label or the weights"),
         ],
     )
     def test_bad_names(self, given, message, parquet):
@@ -456,51 +402,42 @@ class TestBadInput:
             model.fit(rows)
         assert not [name for name in vars(model) if name.endswith("_")]
 
-    def test_other_columns(self, parquet):
-        X, y = gaussian_rows(60)
-        frame = pd.DataFrame(X, columns=["a", "b", "c"]).assign(label=y)
-        file = parquet(frame, "0.parquet")
-        parquet(frame.drop(columns="b"), "1.parquet")
-        self.refused(Rows.from_parquet(file.parent, "label"), "1.parquet has no column 'b', which 0.parquet has")
-
-    def test_other_types(self, parquet):
+    @pytest.mark.parametrize(
+        ("change", "message"),
+        [
+            (lambda frame: frame.drop(columns="b"), "1.parquet has no column 'b', which 0.parquet has"),
+            (lambda frame: frame.assign(place=1.0), "column 'place' is double in 1.parquet and"),
+        ],
+    )
+    def test_other_columns_or_types(self, change, message, parquet):
         X, y = mixed_rows(60)
         file = parquet(X.assign(label=y), "0.parquet")
-        parquet(X.assign(label=y, place=1.0), "1.parquet")
-        self.refused(Rows.from_parquet(file.parent, "label"), "column 'place' is double in 1.parquet and", MIXED)
+        parquet(change(X.assign(label=y)), "1.parquet")
+        self.refused(Rows.from_parquet(file.parent, "label"), message, MIXED)
 
-    def test_text_in_one_block(self, parquet):
+    @pytest.mark.parametrize(
+        ("columns", "values", "message"),
+        [
+            (list("abc") + ["place", "kind"], {"place": 1}, "block 2: feature 'place' holds numbers, and text in"),
+            (["a", "b"], {"b": "many"}, "block 2: .*'b'.* holds text"),
+            (["a", "b"], {"label": None}, "block 2: Input y contains NaN"),
+            (["a", "b"], {"weight": np.nan}, "block 2: sample_weight must hold finite numbers"),
+        ],
+    )
+    def test_values_in_one_block(self, columns, values, message):
         X, y = mixed_rows(60)
-        X["place"] = np.where(np.arange(60) < 40, X["place"], 1)
-        message = "block 2: feature 'place' holds numbers, and text in block 0"
-        self.refused(Rows.from_arrays(X, y, block_size=20), message, MIXED)
+        frame = X.astype(object).assign(label=y, weight=1.0)
+        for name, value in values.items():
+            frame.loc[40:, name] = value
+        rows = Rows.from_arrays(frame[columns], frame["label"], frame["weight"], block_size=20)
+        self.refused(rows, message, MIXED if "place" in columns else GaussianNB())
 
-    def test_text_where_numbers_are_taken(self):
-        X, y = mixed_rows(60)
-        X = X[["a", "b"]].astype(object)
-        X.iloc[45, 1] = "many"
-        self.refused(Rows.from_arrays(X, y, block_size=20), "block 2: .*'b'.* holds text")
-
-    def test_labels_missing(self, parquet):
+    def test_labels_missing_in_a_file(self, parquet):
         X, y = mixed_rows(60)
         y[41] = None
-        message = re.escape("block 2: Input y contains NaN")
-        self.refused(Rows.from_arrays(X[["a", "b"]], y, block_size=20), message)
         file = parquet(X[["a", "b"]].assign(label=y))
         self.refused(Rows.from_parquet(file, "label", block_size=20), "block 2 .rows.parquet.: Input y contains NaN")
         self.refused(Rows.from_parquet(file, block_size=20, features=["a", "b"]), "block 0 .*: it has no labels")
-
-    def test_a_column_that_is_not_there(self, parquet):
-        X, y = mixed_rows(60)
-        with pytest.raises(ValueError, match=r"rows\.parquet has no column 'lable'; it has"):
-            Rows.from_parquet(parquet(X.assign(label=y)), "lable")
-
-    def test_weights(self):
-        X, y = gaussian_rows(60)
-        w = np.ones(60)
-        w[50] = np.nan
-        self.refused(Rows.from_arrays(X, y, w, block_size=20), "block 2: sample_weight must hold finite numbers")
-        self.refused(Rows.from_arrays(X, y, np.zeros(60), 20), "there are no rows of positive weight")
 
     def test_a_file_that_changes_between_passes(self, parquet):
         X, y = gaussian_rows(60)
@@ -509,22 +446,12 @@ class TestBadInput:
         parquet(frame.iloc[:50])
         self.refused(rows, "rows.parquet has changed since")
 
-    def test_a_column_that_is_the_label(self, parquet):
-        X, y = mixed_rows(60)
-        with pytest.raises(ValueError, match="features must be without 'label', which is the label or the weights"):
-            Rows.from_parquet(parquet(X.assign(label=y)), "label", features=["a", "label"])
-
-    def test_blocks_of_no_rows(self):
+    def test_rows_of_no_use(self):
         X, y = gaussian_rows(60)
+        self.refused(Rows.from_arrays(X, y, np.zeros(60), 20), "there are no rows of positive weight")
+        self.refused(Rows.from_arrays(X, 0 * y, block_size=20), "one class only")
         with pytest.raises(ValueError, match="block_size must be an integer >= 1; got 0"):
             Rows.from_arrays(X, y, block_size=0)
-
-    def test_one_class(self):
-        X, y = gaussian_rows(60)
-        self.refused(Rows.from_arrays(X, 0 * y, block_size=20), "one class only")
-
-    def test_labels_twice(self):
-        X, y = gaussian_rows(60)
         with pytest.raises(ValueError, match="must be None with Rows"):
             LDA().fit(Rows.from_arrays(X, y), y)
 
@@ -693,18 +620,6 @@ def test_workers_get_equally_many_blocks_whoever_has_them(cluster):
 
 def labels_changed(block):
     return block._replace(y=block.y + 1)
-
-
-@pytest.mark.slow
-def test_a_cluster_gives_the_bits_of_the_blocks(cluster):
-    X, y = gaussian_rows(3000)
-    with cluster(2, processes=True):
-        rows = partitions(X, y, 500)
-        model = RiskCalibration(QDA()).fit(rows)
-        P = model.predict_proba(rows).compute()
-    serial = RiskCalibration(QDA()).fit(Rows.from_arrays(X, y, block_size=500))
-    assert_array_equal(P, serial.predict_proba(Rows.from_arrays(X, block_size=500)))
-    assert model.n_iter_ == serial.n_iter_
 
 
 @pytest.mark.parametrize("name", ["QDA", "CategoricalNB", "TAN"])
