@@ -3,6 +3,7 @@
 import io
 import pickle
 from copy import copy
+from functools import cache
 
 import joblib
 import numpy as np
@@ -80,6 +81,7 @@ BASES = {"ClosedFormClassifier", "GenerativeClassifier"}
 each_estimator = pytest.mark.parametrize("name", ESTIMATORS)
 
 
+@cache
 def fitted(name):
     X, y = rows_for(name)
     return clone(ESTIMATORS[name]).fit(X, y), X

@@ -261,7 +261,7 @@ def test_what_does_no_better_than_class_frequencies_says_so():
             model.fit(X, y)
 
 
-@each_target
+@pytest.mark.parametrize(("name", "target"), [(name, "nested" if name in NETWORKS else "pooled") for name in ML])
 def test_what_the_sentence_takes_rows_to_gain_is_what_leave_one_out_says(name, target, monkeypatch):
     path, _, y = newton(name, target)
     found = path.follow(3.0)

@@ -112,7 +112,7 @@ def features(name, X):
     return np.hstack([np.eye(int(column.max()) + 1)[column.astype(int)][:, 1:] for column in X.T])
 
 
-SAME_OPTIMUM = [(name, rows, seed) for name in GAUSSIAN for rows in ((90, 3), (300, 2)) for seed in (0, 2)]
+SAME_OPTIMUM = [(name, rows, seed) for name in GAUSSIAN for rows, seed in (((90, 3), 0), ((300, 2), 2))]
 SAME_OPTIMUM += [(name, None, seed) for name in COUNTS for seed in (0, 1)]
 
 
@@ -146,7 +146,7 @@ def test_units_do_not_matter(name, b):
         assert np.allclose(other.log_loss, fits[0].log_loss, rtol=1e-6)
 
 
-@pytest.mark.parametrize("b", [0.3, 3.0, 10.0])
+@pytest.mark.parametrize("b", [0.3, 10.0])
 @pytest.mark.parametrize("name", ML)
 def test_same_penalised_optimum_as_calibration(name, b):
     """CLL + b [⟨s̄, η⟩ − m̄ψ(η)] has one maximiser: the posteriors agree too."""

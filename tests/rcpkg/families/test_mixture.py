@@ -222,7 +222,7 @@ def test_one_component_is_the_model_itself(name, gaps):
 
 
 @pytest.mark.parametrize(
-    "target", ["pooled", None, *(pytest.param(target, marks=pytest.mark.slow) for target in ("generative", "grand"))]
+    "target", ["pooled", *(pytest.param(target, marks=pytest.mark.slow) for target in (None, "generative", "grand"))]
 )
 @pytest.mark.parametrize("gaps", [0.0, 0.2], ids=["complete", "gaps"])
 @pytest.mark.parametrize("name", [name for name in MODELS if name != "TAN"])

@@ -1,6 +1,7 @@
 """Gaussian models on rows that determine no covariance: constant, duplicated, missing, few, far off."""
 
 import warnings
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -147,9 +148,9 @@ def test_a_feature_may_begin_to_vary_in_later_rows(name):
     X[:30, 1] = 4.0
     parts = clone(GAUSSIAN[name]).partial_fit(X[:30], y[:30], classes=[0, 1, 2]).partial_fit(X[30:], y[30:])
     assert_allclose(parts.predict_proba(X), clone(GAUSSIAN[name]).fit(X, y).predict_proba(X), atol=1e-9)
-    product = ProductModel([("code", CategoricalNB(), [0]), ("size", clone(GAUSSIAN[name]), [1, 2])])
+    of_codes = ProductModel([("code", CategoricalNB(), [0]), ("size", clone(GAUSSIAN[name]), [1, 2])])
     X[:, 0] = X[:, 0] > 0
-    assert np.isfinite(product.fit(X, y).predict_log_proba(X)).all()
+    assert np.isfinite(of_codes.fit(X, y).predict_log_proba(X)).all()
 
 
 @pytest.mark.parametrize("name", GAUSSIAN)
@@ -496,10 +497,14 @@ def test_one_row_makes_no_feature_certain(model):
     assert clone(model).fit(X, y).predict_log_proba(new).min() > -len(y) / 2
 
 
+DEPENDENT = list(product([*FULL, "ProductModel"], [False, True], [RiskCalibration, RiskCalibrationCV]))
+
+
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("learner", [RiskCalibration, RiskCalibrationCV])
-@pytest.mark.parametrize("gaps", [False, True])
-@pytest.mark.parametrize("name", [*FULL, "ProductModel"])
+@pytest.mark.parametrize(
+    ("name", "gaps", "learner"),
+    [pytest.param(*case, marks=[pytest.mark.slow] * (k not in (0, 4, 11))) for k, case in enumerate(DEPENDENT)],
+)
 def test_features_that_nearly_depend_on_each_other_leave_a_calibration(name, gaps, learner):
     """Rounding leaves the closed form no model in the coordinates of Newton's method: safe steps take its place."""
     rng = np.random.default_rng(0)
@@ -508,6 +513,6 @@ def test_features_that_nearly_depend_on_each_other_leave_a_calibration(name, gap
     X[:, 2] = X[:, 0] + 1e-6 * (rng.normal(size=60) + y)
     if gaps:
         X[::7, 1] = np.nan
-    product = ProductModel([("numbers", QDA(), [0, 1, 2]), ("states", CategoricalNB(prior_strength=1.0), [3])])
-    model, X = (product, np.column_stack([X, y])) if name == "ProductModel" else (GAUSSIAN[name], X)
+    blocks = [("numbers", QDA(), [0, 1, 2]), ("states", CategoricalNB(prior_strength=1.0), [3])]
+    model, X = (ProductModel(blocks), np.column_stack([X, y])) if name == "ProductModel" else (GAUSSIAN[name], X)
     assert log_loss(y, learner(clone(model)).fit(X, y).predict_proba(X)) < np.log(2)

@@ -418,7 +418,7 @@ class TestBadInput:
     @pytest.mark.parametrize(
         ("columns", "values", "message"),
         [
-            (list("abc") + ["place", "kind"], {"place": 1}, "block 2: feature 'place' holds numbers, and text in"),
+            ([*list("abc"), "place", "kind"], {"place": 1}, "block 2: feature 'place' holds numbers, and text in"),
             (["a", "b"], {"b": "many"}, "block 2: .*'b'.* holds text"),
             (["a", "b"], {"label": None}, "block 2: Input y contains NaN"),
             (["a", "b"], {"weight": np.nan}, "block 2: sample_weight must hold finite numbers"),
