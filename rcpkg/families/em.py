@@ -66,7 +66,7 @@ def ascend(model: Any, rows: Rows, start: Statistics, steps: int, values: list[f
         except InvalidStatistics:
             return None
         total = rows.sum(partial(valued, model, parameters))
-        values.append(float(total.value + model.log_prior_density(parameters)) / statistics.count.sum())
+        values.append(float(total.value + model.log_prior_density(parameters)) / total.expected.count.sum())
         tell("EM for components: step %d, log-likelihood %.6g a row", len(values), values[-1], iteration=True)
         converged = len(values) > 1 and values[-1] - values[-2] <= model.tol
         if converged or len(values) >= steps or not np.isfinite(values[-1]):

@@ -83,9 +83,8 @@ class ProductFamily(ProductSettings, Family):
         known = {"names": {k: self.names[j] for k, j in enumerate(columns) if j in self.names}}
         if hasattr(self, "classes_"):
             known["classes_"] = self.classes_
-        if hasattr(self, "feature_names_in_"):
-            known["feature_names_in_"] = self.feature_names_in_[columns]
-        return known
+        names = getattr(self, "feature_names_in_", None)  # of an array the numbers of its columns
+        return known | {"feature_names_in_": columns.astype(object) if names is None else names[columns]}
 
     def _each(self, method: str, *arguments: Iterable) -> list[Any]:
         """What a method of each block gives for its part of each argument."""

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 from scipy.stats import norm
+from sklearn.base import clone
 from sklearn.compose import make_column_selector
 
 from rcpkg import (
@@ -18,6 +19,7 @@ from rcpkg import (
     TAN,
     CategoricalNB,
     GaussianNB,
+    Mixture,
     MultinomialNB,
     ProductModel,
     RiskCalibration,
@@ -176,3 +178,13 @@ def test_values_that_a_stream_brings_late_are_refused(model):
     model.partial_fit(X, Y)
     with pytest.raises(ValueError, match="'void' held missing values only so far: begin partial_fit with rows"):
         model.partial_fit(X.assign(void=1.0), Y)
+
+
+@pytest.mark.parametrize("wrap", [clone, RiskCalibration, lambda model: Mixture(model, n_components=2)])
+def test_columns_of_an_array_are_named_by_their_numbers_in_it(wrap):
+    X, y = np.column_stack([np.arange(24) % 5, np.arange(24) % 3 + 0.5]), np.arange(24) % 2
+    model = wrap(ProductModel([("sizes", GaussianNB(), [0]), ("codes", CategoricalNB(), [1])]))
+    with pytest.raises(ValueError, match="Values that are not integers: feature 1;"):
+        model.fit(X, y)
+    with pytest.raises(ValueError, match="Values that are not integers: feature 1;"):
+        model.fit(np.floor(X), y).predict(X)

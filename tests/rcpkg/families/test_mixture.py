@@ -12,6 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
 from sklearn.base import clone
+from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import GaussianMixture
 
@@ -268,6 +269,17 @@ def test_number_of_components_is_chosen():
     y = np.arange(200) % 2
     X = rng.standard_normal((200, 2)) + y[:, None]
     assert Mixture(GaussianNB(), random_state=0).fit(X, y).n_components_.max() == 1
+
+
+@pytest.mark.parametrize("model", [GaussianNB(), QDA()], ids=repr)
+def test_units_make_no_difference(model):
+    """Where densities are above one, too, EM goes on until its steps gain nothing."""
+    X, y = load_iris(return_X_y=True)
+    found = Mixture(model, n_components=2, random_state=0).fit(X, y)
+    for unit in (1e-3, 1e-30, 1e30):
+        in_unit = Mixture(model, n_components=2, random_state=0).fit(X * unit, y)
+        assert in_unit.n_iter_ == found.n_iter_ > 2
+        assert_allclose(in_unit.predict_proba(X * unit), found.predict_proba(X), atol=1e-6)
 
 
 def test_small_classes_have_fewer_components():
