@@ -13,7 +13,7 @@ from rcpkg._bases import OneToOneFeatureMixin, TransformerMixin
 from rcpkg.base import Estimator, constructed
 from rcpkg.checks import validate
 from rcpkg.linalg import Array
-from rcpkg.rows import Rows, in_memory
+from rcpkg.rows import Rows, by_block, in_memory
 
 
 def _entropy(counts: Array) -> Array:
@@ -158,7 +158,8 @@ class MDLDiscretizer(OneToOneFeatureMixin, TransformerMixin, Estimator):
             )
         return set(given.tolist())
 
-    def transform(self, X: ArrayLike) -> Array:
+    @by_block
+    def transform(self, X: ArrayLike | Rows) -> Array:
         """Number of the interval of each value, from 0; values beyond the training rows fall into the outer ones."""
         check_is_fitted(self)
         X = validate(self, X, reset=False, dtype=np.float64)

@@ -38,6 +38,7 @@ from rcpkg.families import (
     SharedVarianceGaussianNB,
 )
 from rcpkg.progress import tell, telling
+from rcpkg.rows import in_memory
 
 SKEWED = 1.0  # skewness of numbers beyond which they are transformed
 MOST_OF_A_VALUE = 0.4  # share of the rows; where more have one, as zero, a power makes the others nearly one value, too
@@ -328,10 +329,11 @@ class TableClassifier(GenerativeClassifier):
         tags.input_tags.allow_nan = tags.input_tags.string = tags.input_tags.categorical = True
         return tags
 
+    @in_memory
     @atomic
     @telling
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Try the candidates, and fit the one that is taken to all rows."""
+    def fit(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Try the candidates, and fit the one that is taken to all rows; of `Rows` one block."""
         check_in_view(self.gaps_in_view)
         if self.budget is not None:
             check_number("budget", self.budget, 0)
@@ -433,7 +435,8 @@ class TableClassifier(GenerativeClassifier):
         mean = np.average(losses, axis=2, weights=weight)
         if not np.isfinite(mean[1:, 1]).any():
             raise ValueError(
-                "no candidate could be fitted in each fold: give the rarest class more rows, or candidates"
+                "no candidate could be fitted in each fold: give the rarest class more rows, or other candidates. "
+                f"{found[0].name}: {notes[0]}"
             )
         best = 1 + int(np.argmin(mean[1:, 1]))
         with np.errstate(invalid="ignore"):

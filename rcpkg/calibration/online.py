@@ -14,6 +14,7 @@ from rcpkg.base import Array, InvalidStatistics
 from rcpkg.calibration.objective import Pass, sample_size
 from rcpkg.calibration.rules import Losses, calibration_weights, history_row
 from rcpkg.checks import check_class_prior, check_weights
+from rcpkg.columns import as_labels, in_columns
 from rcpkg.families import ClosedFormClassifier, Family, Statistics, class_counts
 from rcpkg.families.portions import numbered
 from rcpkg.linalg import HALVINGS
@@ -99,6 +100,7 @@ def after(
 def portions(X: Any, y: Any, sample_weight: Any) -> Iterator[tuple[Any, Any, Array | None]]:
     """Rows, labels and weights of a block in equal parts that count no more than `LARGEST_BLOCK` rows, or one row."""
     check_consistent_length(X, y, sample_weight)
+    X, y = in_columns(X), as_labels(y)
     n, weight = _num_samples(X), None if sample_weight is None else check_weights(sample_weight, _num_samples(X))
     most = max(n, 0 if weight is None else weight.sum()) / LARGEST_BLOCK
     for rows in np.array_split(np.arange(n), min(max(int(np.ceil(most)), 1), max(n, 1))):

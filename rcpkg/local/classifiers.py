@@ -20,6 +20,7 @@ from rcpkg.linalg import EPS, Array
 from rcpkg.local.base import PerClass, Pooled
 from rcpkg.local.constants import LONGEST_RUN
 from rcpkg.local.neighbours import Index
+from rcpkg.rows import Rows, by_block
 
 WEIGHTS = ("uniform", "distance", "kernel", "tricube")
 
@@ -276,7 +277,8 @@ class SVMKNN(Pooled, Classifier):
         check_number("C", self.C, 0, above=True)
         super()._index(X)
 
-    def predict(self, X: ArrayLike) -> NDArray:
+    @by_block
+    def predict(self, X: ArrayLike | Rows) -> NDArray:
         """Class labels, shape (n,)."""
         check_is_fitted(self)
         return self.predict_path(X, [self.n_neighbors_])[:, 0]

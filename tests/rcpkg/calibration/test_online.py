@@ -144,6 +144,21 @@ def test_names_may_appear_in_late_blocks():
     assert_allclose(class_counts(model.estimator_.statistics_).sum(), 900)
 
 
+@pytest.mark.parametrize("container", ["frame", "polars", "table", "batch"])
+def test_blocks_may_be_frames_of_any_package(container):
+    pa, pl = pytest.importorskip("pyarrow"), pytest.importorskip("polars")
+    frame = pd.DataFrame({"size": np.arange(300) % 7 / 7, "kind": list("abcd") * 75})
+    table = pa.table({"size": frame["size"], "kind": pa.array(frame["kind"].tolist(), pa.string_view())})
+    of_name = {"frame": frame, "polars": pl.from_pandas(frame), "table": table, "batch": table.to_batches()[0]}
+    model = ProductModel([("n", GaussianNB(), ["size"]), ("c", CategoricalNB(prior_strength=1.0), ["kind"])])
+    stream = RiskCalibration(model, target="generative", target_weight=1.0)
+    y, expected = np.arange(300) % 2, clone(stream)
+    expected.partial_fit(frame, y, classes=[0, 1])
+    for labels in (y, pl.Series(y), pa.array(y)):
+        found = clone(stream).partial_fit(of_name[container], labels, classes=[0, 1])
+        assert_array_equal(found.predict_proba(of_name[container]), expected.predict_proba(frame))
+
+
 def test_blocks_that_do_not_suffice_are_kept():
     X, y = bent_rows(400, 5)
     order = np.argsort(y, kind="stable")

@@ -21,6 +21,7 @@ from rcpkg import (
     LDA,
     QDA,
     RDA,
+    SVMKNN,
     TAN,
     WANBIAC,
     BayesianQDA,
@@ -37,6 +38,7 @@ from rcpkg import (
     RiskCalibrationCV,
     Rows,
     SharedVarianceGaussianNB,
+    TableClassifier,
     calibration_test,
 )
 from rcpkg.calibration import Batches, Fixed, HeldOut
@@ -175,14 +177,19 @@ def test_the_score_test_takes_one_block():
         calibration_test(LDA(), Rows.from_arrays(X, y, block_size=20))
 
 
-AT_ONCE = [BDA7(), BayesianQDA(), EDDA(), NearestMeans(), RDA(), WANBIAC(), LocalBDA(), MDLDiscretizer()]
+AT_ONCE = [
+    *(BDA7(), BayesianQDA(), EDDA(), NearestMeans(), RDA(), WANBIAC(), LocalBDA(), SVMKNN(), MDLDiscretizer()),
+    TableClassifier(candidates=[("nb", GaussianNB())], cv=2, random_state=0),
+]
 
 
 @pytest.mark.parametrize("model", AT_ONCE, ids=lambda model: type(model).__name__)
 def test_what_needs_all_rows_at_once_takes_one_block(model):
     X, y = network_rows(200) if isinstance(model, WANBIAC) else gaussian_rows(200)
     name = type(model).__name__
-    assert_array_equal(*(change(clone(model).fit(*given), X) for given in ((X, y), (Rows.from_arrays(X, y),))))
+    expected, found = (clone(model).fit(*given) for given in ((X, y), (Rows.from_arrays(X, y),)))
+    for rows in (X, Rows.from_arrays(X, y, block_size=50)):
+        assert_array_equal(change(found, rows), change(expected, X))
     with pytest.raises(ValueError, match=f"{name} takes rows that are one block"):
         clone(model).fit(Rows.from_arrays(X, y, block_size=50))
     if isinstance(model, MDLDiscretizer | LocalBDA):
