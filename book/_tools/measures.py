@@ -30,7 +30,7 @@ ROOT = Path(rcpkg.__file__).parent
 def is_record(node: ast.AST) -> bool:
     """Whether a class is a named tuple or a data class."""
     above = [*node.bases, *node.decorator_list] if isinstance(node, ast.ClassDef) else []
-    return any(word in ast.unparse(part) for part in above for word in ("NamedTuple", "dataclass"))
+    return any(ast.unparse(part).partition("(")[0] in ("NamedTuple", "dataclass") for part in above)
 
 
 def numbers(value: ast.expr | None, grid: bool) -> int:

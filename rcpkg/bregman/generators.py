@@ -39,7 +39,6 @@ class Interval:
             )
 
 
-@dataclass(frozen=True)
 class Simplex:
     """Probability vectors; the relative interior holds those without a zero."""
 

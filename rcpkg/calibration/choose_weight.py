@@ -24,12 +24,12 @@ from rcpkg.calibration.left_out import (
     FREQUENCIES,
     Candidate,
     Fold,
-    InFold,
     Judged,
     by_folds,
     by_leave_one_out,
     closed_form_path,
     few_rows,
+    in_fold,
     mean_and_error,
     warn_of_rivals,
 )
@@ -251,7 +251,7 @@ class RiskCalibrationCV(Learner):
             first = 0
             check_number("cv", n_folds, 2, integer=True)
             for k in range(n_folds):
-                train, held = (rows.map(InFold(k, n_folds, seed, held)) for held in (False, True))
+                train, held = (rows.map(partial(in_fold, k, n_folds, seed, held)) for held in (False, True))
                 of_train = clone(self.estimator)
                 train = of_train._training_rows(train, None, None)
                 self._check_classes(model.classes_, np.isin(model.classes_, of_train.classes_))

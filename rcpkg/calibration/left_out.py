@@ -1,7 +1,7 @@
 """What rows left out say of candidates: optima of several targets and weights, the closed form, class frequencies."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple, Self
 
@@ -71,18 +71,10 @@ class Fold(NamedTuple):
     in_mean: bool = False
 
 
-@dataclass(frozen=True)
-class InFold:
+def in_fold(fold: int, n_folds: int, seed: int, held: bool, block: Block) -> Block:
     """The rows of a block that are in a fold, or not; one in ``n_folds`` by chance, the same ones each time."""
-
-    fold: int
-    n_folds: int
-    seed: int
-    held: bool
-
-    def __call__(self, block: Block) -> Block:
-        fold = np.random.default_rng([self.seed, block.n]).permutation(block.n) % self.n_folds
-        return block.part(np.flatnonzero((fold == self.fold) == self.held))
+    of_rows = np.random.default_rng([seed, block.n]).permutation(block.n) % n_folds
+    return block.part(np.flatnonzero((of_rows == fold) == held))
 
 
 class Fitted(GenerativeClassifier):

@@ -18,7 +18,6 @@ from rcpkg.linalg import EPS, LOG_ROUNDING, backtracked
 Solve = Callable[[Array], Array]
 
 
-@dataclass(frozen=True)
 class SecondOrder(Step):
     """What Newton's method and L-BFGS have in common: they climb an `Objective` in coordinates."""
 
@@ -27,7 +26,6 @@ class SecondOrder(Step):
         return objective if isinstance(objective, Smooth) else Conditional(objective)
 
 
-@dataclass(frozen=True)
 class Newton(SecondOrder):
     """Newton's steps, shortened until they gain enough: by the Hessian of all rows, or, where rows are many or the
     Hessian too large, by conjugate gradients with that of some rows, or of each class, as preconditioner.
@@ -40,7 +38,6 @@ class Newton(SecondOrder):
         return NewtonRun()
 
 
-@dataclass(frozen=True)
 class SharedNewton(Newton):
     """The same, but a Hessian of all rows serves several steps, to which L-BFGS adds what has changed since."""
 

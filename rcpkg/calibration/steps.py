@@ -21,6 +21,7 @@ Run = Callable[[Point, int], Point | None]
 ON_INVALID = ("halt", "raise")
 
 
+@dataclass(frozen=True)
 class Step:
     """How to get from one point of an objective to the next; settings alone, what a run remembers is the run's."""
 
@@ -119,7 +120,6 @@ class Batches(Fixed):
         return F.evaluate(statistics, parameters, lr)
 
 
-@dataclass(frozen=True)
 class Safe(StepOfLength):
     """Steps that stay valid and never lower the objective, the first one tried of length ``learning_rate`` > 0.
 

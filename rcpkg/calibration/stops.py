@@ -85,6 +85,7 @@ class Path:
             self.chosen, self.best_iter = point, self.n_iter
 
 
+@dataclass(frozen=True)
 class Stop:
     """Never over, and the last point is meant: what a stop changes of this is its own."""
 
@@ -128,7 +129,6 @@ class Converged(Stop):
         return "converged" if converged else ""
 
 
-@dataclass(frozen=True)
 class SoftErrorRises(Stop):
     """Over where the training soft error rises; the point before is meant (rc2025 Algorithm 1)."""
 

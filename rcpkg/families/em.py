@@ -3,7 +3,7 @@
 from collections.abc import Generator
 from functools import partial
 from operator import attrgetter
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -30,12 +30,12 @@ def run_em(model: Any, rows: Rows, start: Any) -> Statistics:
     steps, path, sent = em(model, rows, start), [], None
     for step in range(EM_STEPS):
         statistics, parameters = steps.send(sent)
-        sent, path = None, [*path, Place(statistics, model.natural_parameters(parameters))]
-        if len(path) > 1 and (path[-1] - path[-2]).length <= EM_TOL * statistics.count.sum():
+        sent, path = None, [*path, place(model, statistics, parameters)]
+        if len(path) > 1 and length(path[-1] - path[-2]) <= EM_TOL * statistics.count.sum():
             return statistics
         tell("EM for missing values: step %d", step + 1, iteration=True)
         if len(path) == 3:
-            sent, path = _shortcut(model, *path)
+            sent, path = _shortcut(model, statistics, *path)
     warn(
         f"EM has not converged after {EM_STEPS} steps: too much is missing for so many parameters. Set "
         "prior_strength > 0, leave out features of many gaps, or take a model of independent features",
@@ -89,35 +89,29 @@ def valued(model: Any, parameters: Any, block: Block) -> Statistics:
     return Statistics(value=value, expected=expected)
 
 
-class Place(NamedTuple):
-    """Statistics s, and the natural parameters η of their θ(s); or differences of both."""
-
-    statistics: Statistics
-    natural: Statistics
-
-    def __sub__(self, other: Self) -> Self:
-        with np.errstate(invalid="ignore"):  # of cells that stay empty
-            return Place(self.statistics - other.statistics, self.natural - other.natural)
-
-    @property
-    def length(self) -> float:
-        """⟨Δs, Δη⟩ of a difference."""
-        with np.errstate(invalid="ignore"):
-            return float(abs(np.nansum(self.statistics.ravel() * self.natural.ravel())))
+def place(model: Any, statistics: Statistics, parameters: Any) -> Array:
+    """Statistics s and the natural parameters η of their θ(s), as two vectors; no number where a cell is empty."""
+    natural = model.natural_parameters(parameters).ravel()
+    return np.stack([statistics.ravel(), np.where(np.isfinite(natural), natural, np.nan)])
 
 
-def _shortcut(model: Any, first: Place, second: Place, third: Place) -> tuple[Any, list[Place]]:
+def length(change: Array) -> float:
+    """⟨Δs, Δη⟩ of a difference of places, but for empty cells."""
+    return float(abs(np.nansum(change[0] * change[1])))
+
+
+def _shortcut(model: Any, form: Statistics, first: Array, second: Array, third: Array) -> tuple[Any, list[Array]]:
     """Parameters where steps lead that shorten as the last two have, s₀ + 2α(s₁ − s₀) + α²(s₂ − 2s₁ + s₀), with α² the
     length of the first over that of the bend (SQUAREM, Varadhan and Roland, 2008), and this place; with smaller α where
-    it has none, or none at all, and the last place."""
+    it has none, or none at all, and the last place. Statistics have the structure of ``form``."""
     step = second - first
     bend = (third - second) - step
-    alpha = np.sqrt(step.length / bend.length) if bend.length > 0 else 0.0
+    alpha = np.sqrt(length(step) / length(bend)) if length(bend) > 0 else 0.0
     while alpha > 1:
-        statistics = first.statistics + 2 * alpha * step.statistics + alpha**2 * bend.statistics
+        statistics = form.unravel(first[0] + 2 * alpha * step[0] + alpha**2 * bend[0])
         try:
             parameters = model.parameters(statistics)
-            return parameters, [Place(statistics, model.natural_parameters(parameters))]
+            return parameters, [place(model, statistics, parameters)]
         except (InvalidStatistics, np.linalg.LinAlgError):
             alpha = alpha / 2
     return None, [third]

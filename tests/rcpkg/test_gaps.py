@@ -265,8 +265,8 @@ def test_shortcuts_of_em_end_where_its_steps_do_and_sooner(model, caplog):
     places = []
     start = GaussianNB().fit(X, y).parameters_._replace(covariance=np.tile(np.eye(4), (2, 1, 1)))
     for s, theta in em(model.family_, Blocks([block]), start):
-        places.append(em_module.Place(s, model.family_.natural_parameters(theta)))
-        if len(places) > 1 and (places[-1] - places[-2]).length <= em_module.EM_TOL * len(y):
+        places.append(em_module.place(model.family_, s, theta))
+        if len(places) > 1 and em_module.length(places[-1] - places[-2]) <= em_module.EM_TOL * len(y):
             break
     assert_allclose(fitted.parameters_.covariance, theta.covariance, rtol=1e-3, atol=1e-4)
     assert 1 < len(caplog.records) < len(places) / 2

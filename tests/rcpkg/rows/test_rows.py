@@ -43,7 +43,7 @@ from rcpkg import (
 )
 from rcpkg.calibration import Batches, Fixed, HeldOut
 from rcpkg.calibration.constants import SAFE_TOL
-from rcpkg.calibration.left_out import InFold
+from rcpkg.calibration.left_out import in_fold
 from rcpkg.calibration.objective import Pass
 from rcpkg.rows import Blocks
 
@@ -222,12 +222,12 @@ class TestChoiceOfTheWeight:
         rows = Rows.from_arrays(X, y, weight, block_size=100)
         parts = RiskCalibrationCV(QDA(), cv=3, target_weights=[1, 10]).fit(rows)
         number = np.concatenate([b.X for b in Rows.from_arrays(np.arange(400), block_size=100)])
-        in_fold = [
-            np.concatenate([InFold(k, 3, 0, held=True)(block).X for block in Rows.from_arrays(number, block_size=100)])
+        folds = [
+            np.concatenate([in_fold(k, 3, 0, True, block).X for block in Rows.from_arrays(number, block_size=100)])
             for k in range(3)
         ]
-        assert_array_equal(np.sort(np.concatenate(in_fold)), number)
-        cv = [(np.setdiff1d(number, held), held) for held in in_fold]
+        assert_array_equal(np.sort(np.concatenate(folds)), number)
+        cv = [(np.setdiff1d(number, held), held) for held in folds]
         whole = RiskCalibrationCV(QDA(), cv=cv, target_weights=[1, 10]).fit(X, y, weight)
         columns = ["target_weight", "log_loss", "error"]
         # safe steps end within (m + b m̄) / (2 b m̄) ≤ 1 times SAFE_TOL of the optimum, in divergence a row: √(2 KL)
