@@ -9,9 +9,9 @@ from rcbook import published
 from rcbook._files import data_folder
 from rcbook.experiments.cells import cells_of
 from rcbook.experiments.power import power
-from rcbook.experiments.studies import choices_of_the_thesis, readings_of_edda, readings_of_simulations
 from rcbook.experiments.studies import more_runs_of_bda7 as more_runs
 from rcbook.experiments.studies import readings_of_bda7 as readings
+from rcbook.experiments.studies import readings_of_simulations
 from rcbook.experiments.studies import tables_of_bda7 as tables
 
 # the function of the same name hides the module
@@ -112,31 +112,3 @@ def test_one_problem_explains_what_no_column_contradicts():
     listed = {(r.table, r.method, d) for r in rules.itertuples() for d in r.setting_value.split("|")}
     found = cells[cells.explained]
     assert listed == set(zip(found.table, found.method, found.setting_value))
-
-
-def test_other_seeds_of_bda7_are_refuted():
-    """The form with most numbers of case 7 gives fewer than 8 of the 11 of case 8."""
-    agree = readings_of_simulations.seeds_judged().groupby(["table", "form"]).agrees.sum()
-    assert agree["5.20"][agree["5.19"].idxmax()] < 8
-
-
-def test_singular_models_of_edda_are_refused_by_the_rule_stated_before():
-    agree = readings_of_edda.forms_judged().groupby(["form", "table"]).agrees.sum().unstack()
-    found = agree[readings_of_edda.FOUND_ON]
-    assert agree.loc[found.idxmax()].drop(readings_of_edda.FOUND_ON).sum() < 28
-
-
-def test_rules_of_choice_of_bda7_are_refused():
-    """As it was stated: the best of case 7 had to give 8 of 11 numbers of case 8."""
-    cells = choices_of_the_thesis.judged_study("bda7-rules", True)
-    agree = cells.groupby(["form", "table"]).agrees.sum().unstack()
-    assert len(agree) == len(choices_of_the_thesis.RULES)
-    assert agree["5.20"][agree["5.19"].idxmax()] < 8
-
-
-def test_further_readings_of_qb_rda_and_bda7_are_refused_by_the_rules_stated_before():
-    """Of "rda-swapped" six of nine numbers were run: with those that agree and all others eight cannot be had."""
-    found = choices_of_the_thesis.outcomes()
-    assert (found.under < found["asked for"]).all()
-    swapped = found.loc["rda-swapped"]
-    assert swapped.under + 9 - swapped.judged < swapped["asked for"]

@@ -1,14 +1,10 @@
 """`rcbook.figures`: the digest notices changes of the data and nothing else; a figure is the same vectors each time."""
 
-import warnings
-
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
 from rcbook import figures
-
-from rcpkg.plotting import markers, palette
 
 
 @pytest.fixture
@@ -67,11 +63,6 @@ def test_digest_has_no_negative_zero_and_counts_what_is_not_finite(ax):
     assert "y n=3 (3 not finite)" in text
 
 
-def test_digest_of_nothing(ax):
-    ax.plot([], [])
-    assert "n=0" in figures.digest(ax.figure)
-
-
 def shown(monkeypatch, draw):
     """What `show` displays of a figure, by mime type."""
     bundles = []
@@ -98,22 +89,6 @@ def test_dense_parts_become_bitmaps(monkeypatch, kind):
     sparse = shown(monkeypatch, lambda ax: draw(ax, np.arange(figures.DENSE)))["image/svg+xml"]
     dense = shown(monkeypatch, lambda ax: draw(ax, np.arange(figures.DENSE + 1)))["image/svg+xml"]
     assert "<image" not in sparse and dense.count("<image") == 1
-
-
-def test_style_is_applied_and_the_colours_are_distinct():
-    with plt.rc_context():
-        figures.use_style()
-        assert plt.rcParams["figure.dpi"] == figures.STYLE["figure.dpi"]
-    assert len(set(palette)) == len(set(markers)) == 8
-
-
-def test_older_matplotlib_may_draw_contours_as_vectors():
-    with plt.rc_context(), warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("always")
-        figures.use_style()
-        for artist in ("<matplotlib.contour.QuadContourSet object at 0x1>", "Text(0, 0)"):
-            warnings.warn(f"Rasterization of '{artist}' will be ignored", stacklevel=1)
-    assert ["Text" in str(one.message) for one in told] == [True]
 
 
 def test_each_method_has_a_look_of_its_own_and_calibration_a_colour_of_its_own():

@@ -7,13 +7,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
-from model_cases import MODELS, gaussian_rows, mixed_model, mixed_rows, rows_for
+from model_cases import MODELS, mixed_model, mixed_rows, rows_for
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 from sklearn.utils.fixes import parse_version
 
@@ -155,19 +154,6 @@ def test_data_frames(name):
     assert_allclose(estimator.predict_proba(frame), clone(USED[name]).fit(X, y).predict_proba(X), atol=1e-9)
     with pytest.raises(ValueError, match="feature names should match"):
         estimator.predict(frame[frame.columns[::-1]])
-
-
-def test_pipelines_and_grid_search():
-    X, y = gaussian_rows()
-    pipeline = make_pipeline(StandardScaler(), RiskCalibration.as_published(QDA(), max_iter=5))
-    grid = {
-        "riskcalibration__step": [Fixed(0.01), Fixed(0.1)],
-        "riskcalibration__estimator__prior_strength": [0.0, 1.0],
-    }
-    search = GridSearchCV(pipeline, grid, cv=3, scoring="neg_log_loss").fit(X, y)
-    assert len(search.cv_results_["params"]) == 4
-    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
-    assert set(search.best_params_) == set(grid)
 
 
 def test_grid_search_reaches_the_blocks_of_a_product():

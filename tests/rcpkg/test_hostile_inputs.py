@@ -29,7 +29,6 @@ from rcpkg import (
     WANBIAC,
     BayesianQDA,
     BernoulliNB,
-    BregmanClustering,
     BregmanKNN,
     CategoricalNB,
     ConditionalLikelihood,
@@ -39,7 +38,6 @@ from rcpkg import (
     LocalBDA,
     LocalLinear,
     LocalNearestMeans,
-    MDLDiscretizer,
     Mixture,
     MultinomialNB,
     NearestMeans,
@@ -50,8 +48,6 @@ from rcpkg import (
     SharedVarianceGaussianNB,
     SoftErrorCalibration,
     TableClassifier,
-    calibration_test,
-    class_prior_of,
 )
 
 FINE, REFUSED, DEPTHS, SILENT = "fine", "refused", "traceback from the depths", "silent NaN"
@@ -383,29 +379,6 @@ def test_integers_of_every_size_fit_the_same(learner):
     expected = fitted(float)
     for kind in (np.int8, np.uint64):
         np.testing.assert_allclose(fitted(kind), expected, rtol=1e-9, atol=1e-12, err_msg=kind.__name__)
-
-
-def test_integers_of_every_size_are_counted_the_same():
-    """Where functions and transformers count, as in the test above."""
-    X, y = blobs()
-    C, z = codes()
-
-    def counted(kind: type) -> list:
-        labels, weight = y.astype(kind), (1 + np.arange(45) % 3).astype(kind)
-        half = GaussianNB().partial_fit(X[:20], labels[:20], np.arange(3).astype(kind), weight[:20])
-        return [
-            MDLDiscretizer().fit_transform(X, labels),
-            calibration_test(LDA(), X, labels, random_state=0).p_value,
-            class_prior_of(LDA().fit(X, labels), X).class_prior,
-            BregmanClustering(n_clusters=3, random_state=0).fit(C.astype(kind), sample_weight=weight).cluster_centers_,
-            half.partial_fit(X[20:], labels[20:], None, weight[20:]).predict_proba(X),
-            CategoricalNB(prior_strength=1.0).fit(C.astype(kind), z.astype(kind)).sample(9, random_state=0)[0],
-        ]
-
-    expected = counted(np.int64)
-    for kind in (np.int8, np.int32, np.uint64):
-        for found, value in zip(counted(kind), expected):
-            np.testing.assert_allclose(found, value, rtol=1e-12, err_msg=kind.__name__)
 
 
 class Faulty(ClassifierMixin, BaseEstimator):

@@ -54,7 +54,6 @@ from rcpkg.calibration import (
     Objective,
     Safe,
     calibration_weights,
-    climb,
     frequency_weights,
     losses,
     soft_error_weights,
@@ -119,16 +118,6 @@ def test_history(name):
         assert_allclose(row.error, np.mean(model.predict(X) != y))
         assert_allclose(row.log_loss, -np.mean(np.log(true)), rtol=1e-8)
     assert (rc.n_iter_, rc.best_iter_) == (5, 5)
-
-
-@pytest.mark.parametrize("name", GAUSSIAN)
-@pytest.mark.parametrize("offset, scale", [(1e8, 1.0), (0.0, 1e-6), (0.0, 1e6)])
-def test_iterates_are_affine_invariant(name, offset, scale):
-    X, y = gaussian_rows()
-    X = np.round(X * 2**10) / 2**10
-    rc = RiskCalibration.as_published(clone(GAUSSIAN[name]), learning_rate=0.05, max_iter=5, stopping="none")
-    P = clone(rc).fit(X, y).predict_proba(X)
-    assert_allclose(clone(rc).fit(scale * X + offset, y).predict_proba(scale * X + offset), P, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", ML)
@@ -586,19 +575,6 @@ def test_peak_memory_of_an_iteration(name):
 
 
 # What learners are made of --------------------------------------------------------------------------------------------
-
-
-def test_a_path_keeps_its_points_if_asked():
-    X, y = gaussian_rows()
-    objective = Objective.from_estimator(GaussianNB(), X, y)
-    path = climb(objective, Fixed(0.05), Best("error"), 10, keep_points=True)
-    assert len(path.points) == 11 and path.point is path.points[-1] and path.chosen is path.points[path.best_iter]
-    assert climb(objective, Fixed(0.05), Best("error"), 10).points == []
-    for t, point in enumerate(path.points):
-        model = RiskCalibration.as_published(GaussianNB(), learning_rate=0.05, max_iter=t, stopping="none").fit(X, y)
-        assert_array_equal(model.predict_proba(X), point.model.predict_proba(X))
-    onwards = climb(objective, Fixed(0.05), Best("error"), 5, start=path.points[5])
-    assert_allclose(onwards.point.losses, path.point.losses, rtol=1e-12)
 
 
 def test_rows_are_held_out_by_a_seed_only():

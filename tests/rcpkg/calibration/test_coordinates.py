@@ -22,7 +22,6 @@ from rcpkg import (
 )
 from rcpkg.base import log_posterior
 from rcpkg.calibration.conditional import Conditional
-from rcpkg.calibration.coordinates import units
 from rcpkg.calibration.features import Features, products
 from rcpkg.calibration.logistic import LogisticObjective
 from rcpkg.calibration.objective import Objective
@@ -190,20 +189,6 @@ def test_what_stands_for_a_hessian_leads_to_the_same_optimum(name, b, monkeypatc
 
 
 # --- wanbia2014's change of variables -------------------------------------------------------------------------------
-
-
-def test_closed_form_coordinates_are_those_of_wanbia_c():
-    """β = w log θ (eq. 3), with w = 1 at naive Bayes and ∂/∂w = ∂/∂β · log θ (eq. 5)."""
-    model, X, y, Y = fitted("CategoricalNB")
-    objective, B = objective_of("CategoricalNB", free=3)
-    assert np.allclose(B[:, 1:], model.parameters_.log_prob) and np.allclose(B[:, 0], model.class_log_prior_)
-    S = units("closed_form", objective, B)
-    w = 1 + 0.3 * np.random.default_rng(0).standard_normal(B.shape)
-    scores = ((w * B) @ objective.features.dense(slice(None))).T
-    P = np.exp(log_posterior(scores, np.zeros(3)))
-    printed = (P - Y).T @ np.hstack([np.ones((len(y), 1)), OneHotEncoder(sparse_output=False).fit_transform(X)]) * B
-    ours = S * objective(S * w).gradient
-    assert np.allclose(ours, printed / len(y), rtol=0, atol=1e-14)
 
 
 def test_a_coordinate_whose_closed_form_is_zero_does_not_move():

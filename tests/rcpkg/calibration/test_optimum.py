@@ -223,24 +223,6 @@ def test_a_climb_gives_raw_paths_and_so_does_a_fit_that_chooses_among_iterates(n
     assert np.array_equal(raw.predict_proba(gaps), chosen.model.predict_proba(gaps))
 
 
-@pytest.mark.parametrize("name", ML)
-def test_with_a_target_rows_with_gaps_are_predicted_alike(name):
-    b, (X, y) = 0.3, rows_for(name)
-    gaps = np.where(np.random.default_rng(5).random(X.shape) < 0.4, np.nan, X)
-    model = clone(ML[name])
-    P, *others = (
-        learner.fit(X, y).predict_proba(gaps)
-        for learner in (
-            RiskCalibration(model, target_weight=b, tol=1e-14),
-            RiskCalibration(model, target_weight=b, step="safe", tol=1e-15),
-            ConditionalLikelihood(model, target_weight=b),
-            ConditionalLikelihood(model, target_weight=b, solver="lbfgs", tol=1e-8),
-            RiskCalibrationCV(model, target="pooled", target_weights=[b], closed_form=False, cv=3),
-        )
-    )
-    assert max(np.abs(Q - P).max() for Q in others) < GAPS
-
-
 @pytest.mark.parametrize(
     "learner", [ConditionalLikelihood, partial(RiskCalibration, step="safe", target_weight=0.0, tol=1e-5)]
 )

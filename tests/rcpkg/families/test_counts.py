@@ -28,10 +28,9 @@ from rcpkg import (
     RiskCalibration,
     SharedVarianceGaussianNB,
     SoftErrorCalibration,
-    Statistics,
 )
 from rcpkg.calibration import Batches, Fixed, HeldOut
-from rcpkg.families import one_hot, states
+from rcpkg.families import states
 
 STRENGTHS = pytest.mark.parametrize("strength", [0.0, 2.0])
 
@@ -77,45 +76,7 @@ def test_declared_states_of_no_row():
     assert_array_equal(old_rule.predict_proba(rows), [[0.5, 0.5]] * 2)
 
 
-def test_tags_say_what_is_accepted():
-    for model, allowed in (
-        (CategoricalNB(), True),
-        (StrictCategoricalNB(), False),
-        (BernoulliNB(), True),
-        (MultinomialNB(), False),
-        (ProductModel([("a", CategoricalNB(), [0]), ("b", SharedVarianceGaussianNB(), [1])]), True),
-        (RiskCalibration.as_published(CategoricalNB(), target_weight=0.0), True),
-        (RiskCalibration.as_published(CategoricalNB(), target_weight=1.0), True),
-        (ConditionalLikelihood(CategoricalNB()), False),
-    ):
-        assert model.__sklearn_tags__().input_tags.allow_nan is allowed
-
-
 # Missing values in training ------------------------------------------------------------------------------------------
-
-
-def test_the_closed_form_is_the_maximum_of_the_marginals():
-    X, y = categorical_rows(n_states=(2, 3, 5))
-    X = holes(X)
-    model = CategoricalNB().fit(X, y)
-    own = np.arange(len(y)), y
-    best = model.predict_joint_log_proba(X)[own].sum()
-    rng = np.random.default_rng(1)
-    for _ in range(20):
-        s = model.statistics_
-        moved = Statistics(count=s.count, cells=s.cells * np.exp(0.1 * rng.normal(size=s.cells.shape)))
-        assert model.log_joint(X, model.parameters(moved))[own].sum() < best
-
-
-@pytest.mark.parametrize("model", [CategoricalNB(), CategoricalNB(prior_strength=1.0), BernoulliNB()])
-def test_safe_steps_on_missing_values_never_lower_the_likelihood(model):
-    X, y = categorical_rows(n_states=(2, 2, 2) if isinstance(model, BernoulliNB) else (2, 3, 5))
-    rc = RiskCalibration(model, max_iter=40, target_weight=0.0, tol=0.0, step="safe").fit(holes(X), y)
-    loss = rc.history_.log_loss.to_numpy()
-    assert np.all(np.diff(loss) <= 1e-12)
-    assert loss[-1] < loss[0] - 1e-3
-    own = rc.predict_log_proba(holes(X))[np.arange(len(y)), y]
-    assert_allclose(-own.mean(), loss[rc.best_iter_], rtol=1e-9)
 
 
 @pytest.mark.parametrize("learner", [RiskCalibration, TM, DiscriminativeFrequencyEstimate, SoftErrorCalibration])
@@ -193,20 +154,6 @@ def test_products_take_text_beside_numbers():
         ProductModel([("kind", CategoricalNB(), ["width"]), ("all", QDA(), ["length", "colour"])]).fit(
             frame.assign(width=np.arange(len(frame)) % 2), y
         )
-
-
-def test_products_refuse_missing_values_where_a_block_does():
-    X, y = mixed_rows()
-    strict = StrictCategoricalNB(prior_strength=1.0)
-    blocks = [("codes", CategoricalNB(), [0]), ("strict", strict, [1]), ("sizes", QDA(), [2, 4]), ("other", QDA(), [3])]
-    model = ProductModel(blocks).fit(X, y)
-    gaps = X.copy()
-    gaps[5, 0] = np.nan
-    assert np.isfinite(ProductModel(blocks).fit(gaps, y).predict_log_proba(gaps)).all()
-    gaps[7, 1] = np.nan
-    for attempt in (model.predict, lambda rows: clone(model).fit(rows, y), lambda rows: model.partial_fit(rows, y)):
-        with pytest.raises(ValueError, match="feature 1 of block 'strict' contains NaN, which StrictCat"):
-            attempt(gaps)
 
 
 # New states ----------------------------------------------------------------------------------------------------------
@@ -481,15 +428,3 @@ def test_columns_that_are_refused(chosen, message):
     X, y = mixed_rows()
     with pytest.raises(ValueError, match=message):
         ProductModel([("block", GaussianNB(), chosen)]).fit(pd.DataFrame(X, columns=list("abcde")), y)
-
-
-def test_encoded_rows_of_products_are_those_of_the_blocks():
-    """What calibration passes on: sparse indicators, pairs of them for binary features, and numbers."""
-    X, y = mixed_rows()
-    X = np.column_stack([X, X[:, 3] > 0])
-    blocks = [("codes", CategoricalNB(), [0, 1]), ("sizes", QDA(), [2, 4]), ("sign", BernoulliNB(), [5])]
-    model = ProductModel(blocks).fit(X, y)
-    encoded = model.family_.encode(X)
-    assert_allclose(model.log_joint(encoded, model.parameters_), model.predict_joint_log_proba(X), atol=1e-12)
-    again = model.statistics(encoded, one_hot(y, 3))
-    assert_allclose(again.ravel(), model.statistics_.ravel())

@@ -3,7 +3,6 @@
 import pickle
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -314,19 +313,6 @@ def test_blocks_clones_pickles_and_weights(name):
     assert np.isfinite(weighted.predict_joint_log_proba(X)).all()
     assert not hasattr(model, "partial_fit")
     RiskCalibration(mixture(name)).fit(Rows.from_arrays(X, y, block_size=50))
-
-
-def test_text_and_frames():
-    X, y = table("ProductModel")
-    frame = pd.DataFrame(X, columns=["a", "b", "u", "v"]).assign(a=np.where(X[:, 0] > 0, "yes", "no"))
-    blocks = [("codes", CategoricalNB(prior_strength=1.0), ["a", "b"]), ("sizes", QDA(), ["u", "v"])]
-    model = Mixture(ProductModel(blocks), n_components=2, random_state=0).fit(frame, y)
-    assert list(model.feature_names_in_) == list(frame.columns)
-    gappy = frame.assign(a=None, u=np.nan)
-    assert np.isfinite(model.predict_proba(gappy)).all()
-    assert set(model.sample(4, random_state=0)[0][:, 0]) <= {"yes", "no"}
-    calibrated = RiskCalibration(model).fit(frame, y)
-    assert np.isfinite(calibrated.predict_proba(gappy)).all()
 
 
 @pytest.mark.parametrize(

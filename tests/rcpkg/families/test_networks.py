@@ -3,7 +3,6 @@
 import itertools
 
 import numpy as np
-import pandas as pd
 import pytest
 from model_cases import categorical_rows, network_rows, random_direction
 from numpy.testing import assert_allclose, assert_array_equal
@@ -319,18 +318,6 @@ def test_the_first_rows_of_partial_fit_decide_on_the_structure():
     same = KDependenceBayes(structure=parents).fit(X, y)
     assert model.parents_ == parents
     assert_allclose(model.predict_log_proba(X), same.predict_log_proba(X), atol=1e-12)
-
-
-def test_text_and_samples_of_it():
-    X, y = network_rows()
-    names = np.array(["red", "green", "blue"], dtype=object)
-    frame = pd.DataFrame(names[X.astype(int)], columns=list("abcd"))
-    model = TAN().fit(frame, y)
-    assert_allclose(model.predict_log_proba(frame), TAN().fit(X, y).predict_log_proba(X), atol=1e-10)
-    rows, _ = model.sample(50, random_state=0)
-    assert set(rows.ravel()) <= set(names) and model.predict(pd.DataFrame(rows, columns=list("abcd"))).shape == (50,)
-    calibrated = RiskCalibration(TAN()).fit(frame, y)
-    assert calibrated.converged_ and calibrated.predict(frame.replace("red", "violet")).shape == y.shape
 
 
 def test_a_network_is_a_block_of_a_product():

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from model_cases import GAUSSIAN, fitted, gaussian_rows, random_direction
+from model_cases import GAUSSIAN, gaussian_rows, random_direction
 from numpy.testing import assert_allclose, assert_array_equal
 from rcbook.experiments import results
 from sklearn.base import clone
@@ -140,25 +140,6 @@ def test_constant_features_leave_the_model(name, value):
     covariances = np.delete(fit.covariances_, 1, axis=-1)
     assert_array_equal(np.delete(covariances, 1, axis=-2) if name in FULL else covariances, plain.covariances_)
     assert not fit.covariances_[..., 1].any()
-
-
-@pytest.mark.parametrize("name", GAUSSIAN)
-def test_a_feature_may_begin_to_vary_in_later_rows(name):
-    X, y = gaussian_rows()
-    X[:30, 1] = 4.0
-    parts = clone(GAUSSIAN[name]).partial_fit(X[:30], y[:30], classes=[0, 1, 2]).partial_fit(X[30:], y[30:])
-    assert_allclose(parts.predict_proba(X), clone(GAUSSIAN[name]).fit(X, y).predict_proba(X), atol=1e-9)
-    of_codes = ProductModel([("code", CategoricalNB(), [0]), ("size", clone(GAUSSIAN[name]), [1, 2])])
-    X[:, 0] = X[:, 0] > 0
-    assert np.isfinite(of_codes.fit(X, y).predict_log_proba(X)).all()
-
-
-@pytest.mark.parametrize("name", GAUSSIAN)
-def test_regular_rows_have_maximum_likelihood_to_the_last_bit(name):
-    X, y = gaussian_rows()
-    default, plain = clone(GAUSSIAN[name]).fit(X, y), clone(GAUSSIAN[name]).set_params(singular_ridge=0.0).fit(X, y)
-    assert_array_equal(default.predict_log_proba(X), plain.predict_log_proba(X))
-    assert not default.family_.has_prior
 
 
 # The prior of few rows -----------------------------------------------------------------------------------------------
@@ -387,27 +368,6 @@ def test_large_and_small_numbers(name, power):
         ):
             fit, plain = clone(learner).fit(Z, y), clone(learner).fit(X, y)
             assert_allclose(fit.predict_proba(Z), plain.predict_proba(X), atol=1e-8)
-
-
-@pytest.mark.parametrize("name", GAUSSIAN)
-@pytest.mark.parametrize("scale", [1e-200, 1e200, 1e308])
-def test_numbers_beyond_are_refused_by_name(name, scale):
-    X, y = gaussian_rows()
-    X[:, 2] *= scale / 10
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        with pytest.raises(ValueError, match=r"the values of feature 2 differ by .*: rescale it"):
-            clone(GAUSSIAN[name]).fit(X, y)
-
-
-@pytest.mark.parametrize("name", GAUSSIAN)
-def test_rows_beyond_all_classes_get_the_class_prior_or_the_nearest_class(name):
-    model = fitted(name).model
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        P = model.predict_proba([[1e200, -1e300, 1e160], [1e100, 1e120, -1e140]])
-    assert np.isfinite(P).all()
-    assert_allclose(P.sum(axis=1), 1)
 
 
 # Missing values ------------------------------------------------------------------------------------------------------

@@ -700,17 +700,6 @@ def test_a_worker_that_is_killed_within_a_pass_changes_no_bit(cluster, monkeypat
 
 
 @pytest.mark.slow
-def test_workers_of_unequal_speed_give_the_same_bits(cluster, watched):
-    X, y = gaussian_rows(3000)
-    model = RiskCalibration(Watched(), step="safe", tol=1e-6)
-    with cluster(2, processes=True) as client:
-        slow = next(iter(client.run(os.getpid).values()))
-        (watched / f"slow-{slow}").touch()
-        fitted = clone(model).fit(partitions(X, y, 250))
-    assert_same_bits(fitted, clone(model).fit(Rows.from_arrays(X, y, block_size=250)), X)
-
-
-@pytest.mark.slow
 def test_a_scheduler_that_goes_away_costs_no_more_than_the_last_fit(cluster, monkeypatch):
     """One clear error; and on another cluster a warm start goes on to the bits of a run without an interruption."""
     X, y = gaussian_rows(3000)
