@@ -102,8 +102,8 @@ bench: $(TESTED)  ## measure speed against scikit-learn (ratios of medians withi
 	$(ONE_THREAD) $(BIN)/python -m pytest tests/benchmarks/bench_*.py --benchmark-only -s
 
 peers: $(PEERS)/.ready  ## compare with other libraries, in an environment beside the project's (needs RCPKG_DATA)
-	for name in beside-pyagrum rows-dask-ml beside-boosting-libraries other-boosting; do \
-	  $(ONE_THREAD) PYTHONPATH=.:book $(PEERS)/bin/python -m rcbook run study:$$name || exit 1; done
+	$(ONE_THREAD) PYTHONPATH=.:book $(PEERS)/bin/python -m rcbook run \
+	  study:beside-pyagrum study:rows-dask-ml study:beside-boosting-libraries study:other-boosting
 
 $(PEERS)/.ready: locks/peers.txt
 	$(PYTHON) -m venv $(PEERS)
