@@ -13,7 +13,7 @@ from rcpkg.plotting import palette
 
 def differences(names: tuple[str, ...] = study.ALL_ASIDE) -> Figure:
     """How much more log-loss than ours each rival has on each set, complete and hidden; a bar marks the median."""
-    figure, axes = plt.subplots(1, len(study.SHARES), figsize=(9.2, 4.4), sharey=True)
+    figure, axes = plt.subplots(1, len(study.SHARES), figsize=(9.2, 5.2), sharey=True)
     rivals = study.summary(study.SHARES[-1], names).index[1:][::-1]
     for ax, share in zip(axes, study.SHARES):
         losses = study.table(share, names)
