@@ -61,7 +61,7 @@ class given_if:
 def _asked(model: Any) -> Any:
     """The family of a classifier, which knows the training rows if it is fitted; a family itself."""
     known = getattr(model, "family_", None)
-    return known if known is not None else model.family() if hasattr(model, "family") else model
+    return known if known is not None else model._new_family() if hasattr(model, "_new_family") else model
 
 
 def can(model: Any, capability: str) -> bool:

@@ -114,8 +114,6 @@ class RiskCalibrationCV(Learner):
         The target chosen; "closed_form" where that is.
     target_weight_ : float
         The weight chosen; NaN where the closed form is.
-    at_end_ : bool
-        Whether it is the least or the greatest of the weights tried: the best one may lie beyond.
     cv_results_ : DataFrame
         A row a candidate: target, target_weight, log_loss, error, std_error (of the log-loss), the score that a scorer
         gives, and for leave-one-out log_evidence, Laplace's approximation of log p(y | x) under the prior
@@ -167,7 +165,6 @@ class RiskCalibrationCV(Learner):
 
     target_: ClassVar[str | ClosedFormClassifier]
     target_weight_: ClassVar[float]
-    at_end_: ClassVar[bool]
     validation_: ClassVar[str]
     preprocessing_: ClassVar[Any]
     _refitted: ClassVar[tuple[Any, Any] | None] = None  # steps before the model, and the rows that they are given
@@ -210,7 +207,7 @@ class RiskCalibrationCV(Learner):
         of_closed_form = found.losses[1, 1] if self.closed_form and k != CLOSED_FORM else None
         warn_of_rivals(found.losses[best, 1], found.losses[0, 1], of_closed_form, found.share)
         names = [each if isinstance(each, str) else type(each).__name__ for each in targets]
-        chosen = {"target_": target, "target_weight_": weight, "at_end_": bool(end), "validation_": validation}
+        chosen = {"target_": target, "target_weight_": weight, "validation_": validation}
         chosen |= {"preprocessing_": None, "_cv_results": _results(candidates, found, names)}
         return self._adopt(F, path, **chosen)
 

@@ -247,9 +247,9 @@ class Learner(MetaEstimatorMixin, GenerativeClassifier):
     def _log_base(self, X: Array) -> Array | float:
         return self.estimator_._log_base(X)
 
-    def family(self) -> Family:
+    def _new_family(self) -> Family:
         """The family of the estimator."""
-        return self._closed_form.family()
+        return self._closed_form._new_family()
 
     @property
     def family_(self) -> Family:

@@ -57,7 +57,7 @@ class ClosedFormClassifier(GenerativeClassifier):
         names = [each.name for each in fields(self._family_type) if each.init]
         return {name: getattr(self, name) for name in names if hasattr(self, name)}
 
-    def family(self) -> Family:
+    def _new_family(self) -> Family:
         """The family that these parameters make; ``family_`` is the one that knows the training rows."""
         return self._family_type(**self._settings())
 
@@ -68,7 +68,7 @@ class ClosedFormClassifier(GenerativeClassifier):
 
     def _prepare(self, X: Array) -> None:
         """Take a family that knows the validated training rows X."""
-        self.family_ = self.family().describe(**self._description())
+        self.family_ = self._new_family().describe(**self._description())
         self.family_.prepare(X)
         unseen = self.family_.unseen
         if len(unseen):
@@ -84,7 +84,7 @@ class ClosedFormClassifier(GenerativeClassifier):
     def _known_family(self) -> Family:
         """The fitted family or, before any fit, one that is made once."""
         if not hasattr(self, "family_"):
-            self.family_ = self.family()
+            self.family_ = self._new_family()
         return self.family_
 
     def statistics(self, X: Array, weights: Array) -> Statistics:

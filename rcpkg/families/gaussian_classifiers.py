@@ -17,7 +17,7 @@ class GaussianClassifier(GaussianSettings, ConjugateClassifier, family=GaussianF
     _shared: ClassVar[bool]
     _independent: ClassVar[bool]
 
-    def family(self) -> GaussianFamily:
+    def _new_family(self) -> GaussianFamily:
         """The family that these parameters make; ``family_`` is the one that knows the training rows."""
         return self._family_type(shared=self._shared, independent=self._independent, **self._settings())
 

@@ -505,9 +505,9 @@ class Mixture(MixtureSettings, ClosedFormClassifier, family=MixtureFamily):
         """Steps of EM, or one where each class has one component."""
         return max(1, len(self.family_.log_likelihoods))
 
-    def family(self) -> MixtureFamily:
+    def _new_family(self) -> MixtureFamily:
         """Mixtures of the family of ``model``."""
-        return MixtureFamily(component=getattr(self, "model_", self.model).family(), **self._settings())
+        return MixtureFamily(component=getattr(self, "model_", self.model)._new_family(), **self._settings())
 
     def _description(self) -> dict[str, Any]:
         return self.model_._description() | super()._description()

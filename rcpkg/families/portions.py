@@ -44,7 +44,7 @@ def describe_block(model: Any, block: Block) -> BlockSummary:
     X, y = model._check_rows(block.X, block.y)
     counting = Block(X, y, weight).counting()
     columns = {name: value for name, value in vars(model).items() if name in COLUMNS}
-    family = model.family().describe(**model._description())
+    family = model._new_family().describe(**model._description())
     representatives = family.representatives(counting.X) if counting.n else counting.X
     return BlockSummary(block.name, counting.n, pd.unique(counting.y), columns, dict(family.names), representatives)
 

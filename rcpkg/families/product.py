@@ -353,7 +353,7 @@ class ProductModel(ProductSettings, NamedCategories, _BaseComposition, family=Pr
     def _settings(self) -> dict[str, Any]:
         return {"class_prior_strength": self.class_prior_strength, "priors": self.priors}
 
-    def family(self) -> ProductFamily:
+    def _new_family(self) -> ProductFamily:
         """The families of the blocks."""
         columns = getattr(self, "columns_", [...] * len(self._named_models))  # a block without columns is left out
         known = [
@@ -361,7 +361,7 @@ class ProductModel(ProductSettings, NamedCategories, _BaseComposition, family=Pr
             for (name, model), of_block in zip(self._named_models, columns)
             if isinstance(model, ClosedFormClassifier) and np.size(of_block)
         ]
-        return ProductFamily(blocks={name: model.family() for name, model in known}, **self._settings())
+        return ProductFamily(blocks={name: model._new_family() for name, model in known}, **self._settings())
 
     def _with_family(self, family: Family, statistics: Statistics, parameters: Any = None) -> Self:
         """This classifier with another family, whose settings its blocks take."""

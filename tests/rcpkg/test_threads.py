@@ -19,7 +19,7 @@ def of_blas():
     }
 
 
-class WatchingFamily(type(GaussianNB().family())):
+class WatchingFamily(type(GaussianNB()._new_family())):
     """Notes the threads of BLAS whenever statistics are taken."""
 
     def statistics(self, X, weights):
@@ -56,7 +56,7 @@ def test_fits_that_overlap_leave_blas_as_it_was(fails, monkeypatch):
     monkeypatch.setattr(base, "_libraries", lambda *modules: threads)
     seen.clear()
 
-    class MeetingFamily(type(GaussianNB().family())):
+    class MeetingFamily(type(GaussianNB()._new_family())):
         def statistics(self, X, weights):
             if threading.current_thread().name == "first":
                 begun.wait(20)

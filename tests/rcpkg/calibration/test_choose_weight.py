@@ -79,7 +79,7 @@ def test_choice_is_the_least_log_loss_and_the_model_that_of_its_weight():
     assert model.target_weight_ == found.target_weight[found.log_loss.idxmin()]
     assert model.validation_ == "approximate leave-one-out" and model.converged_
     assert model.n_iter_ == len(model.history_) - 1 >= 1
-    assert not model.at_end_ and model.target_weight_ not in (0.01, 100.0)
+    assert model.target_weight_ not in (0.01, 100.0)
     fixed = RiskCalibration(QDA(), target_weight=model.target_weight_, tol=1e-12, max_iter=4000).fit(X, y)
     assert_allclose(model.predict_proba(X), fixed.predict_proba(X), atol=1e-3)
 
@@ -91,8 +91,7 @@ def test_a_weight_at_the_end_of_its_grid_is_reported(weights, named):
     X, y = load_wine(return_X_y=True)
     target = "grand" if weights[0] > 1 else "pooled"
     with pytest.warns(UserWarning, match=f"target_weight_={named} of target_weights"):
-        model = RiskCalibrationCV(QDA(), target=target, target_weights=weights, closed_form=False).fit(X, y)
-    assert model.at_end_
+        RiskCalibrationCV(QDA(), target=target, target_weights=weights, closed_form=False).fit(X, y)
 
 
 def test_folds_give_what_a_grid_search_gives():
@@ -238,11 +237,11 @@ def test_weights_are_found_by_steps_of_ten_and_then_of_three(cv):
     weights, best = found.cv_results_.target_weight.tolist(), found.target_weight_
     tens = [b for b in weights if np.isclose(np.log10(b) % 1, [0, 1], atol=1e-9).any()]
     assert_allclose(np.diff(np.log10(tens)), 1)
-    assert weights[0] < best < weights[-1] and not found.at_end_
+    assert weights[0] < best < weights[-1]
     whole = RiskCalibrationCV(LDA(), target_weights=choose_weight.TARGET_WEIGHTS, **settings).fit(X, y)
     assert found.cv_results_.log_loss.min() == pytest.approx(whole.cv_results_.log_loss.min(), rel=1e-4)
     given = RiskCalibrationCV(LDA(), target_weights=[0.01, 0.1], **settings).fit(X, y)
-    assert given.at_end_ and len(given.cv_results_) == 2
+    assert len(given.cv_results_) == 2
 
 
 def test_parameters_that_outnumber_rows_are_judged_by_folds():
@@ -340,7 +339,7 @@ def test_the_closed_form_is_chosen_where_it_does_best(cv):
     found = RiskCalibrationCV(GaussianNB(), target="pooled", target_weights=WEIGHTS, cv=cv).fit(X, y)
     results = found.cv_results_
     assert np.isnan(results.target_weight.iloc[-1]) and results.log_loss.idxmin() == len(results) - 1
-    assert np.isnan(found.target_weight_) and not found.at_end_ and found.converged_
+    assert np.isnan(found.target_weight_) and found.converged_
     assert (found.stop_reason_, found.n_iter_) == ("closed_form", 0)
     closed = GaussianNB().fit(X, y)
     assert_allclose(found.predict_joint_log_proba(X), closed.predict_joint_log_proba(X))

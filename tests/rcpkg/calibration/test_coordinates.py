@@ -242,10 +242,10 @@ def test_l2_is_the_penalty_of_logistic_regression(name, classes, coordinates):
 # --- refusals ---------------------------------------------------------------------------------------------------------
 
 
-class OtherFamily(type(CategoricalNB().family())):
+class OtherFamily(type(CategoricalNB()._new_family())):
     """Scores that no features are known for."""
 
-    feature_map = available_if(lambda self: False)(type(CategoricalNB().family()).feature_map)
+    feature_map = available_if(lambda self: False)(type(CategoricalNB()._new_family()).feature_map)
 
 
 class OtherScores(CategoricalNB, family=OtherFamily):

@@ -338,12 +338,14 @@ def test_a_network_is_a_block_of_a_product():
 
 def test_only_decomposable_networks_are_full():
     for parents, full in ((CHAIN, True), (CLIQUES, True), (CURVED, False)):
-        unfitted, fitted = KDependenceBayes(structure=parents).family(), network(parents)[0].family_
+        unfitted, fitted = KDependenceBayes(structure=parents)._new_family(), network(parents)[0].family_
         for name in ("log_partition", "mean_parameters", "from_natural", "pooled_parameters", "nested_parameters"):
             assert hasattr(unfitted, name) == hasattr(fitted, name) == full
-    assert hasattr(TAN().family(), "log_partition") and hasattr(KDependenceBayes(k=3).family(), "log_partition")
-    assert not hasattr(KDependenceBayes(k=2, decomposable=False).family(), "log_partition")
-    assert hasattr(KDependenceBayes(k=1, decomposable=False).family(), "log_partition")
+    assert hasattr(TAN()._new_family(), "log_partition") and hasattr(
+        KDependenceBayes(k=3)._new_family(), "log_partition"
+    )
+    assert not hasattr(KDependenceBayes(k=2, decomposable=False)._new_family(), "log_partition")
+    assert hasattr(KDependenceBayes(k=1, decomposable=False)._new_family(), "log_partition")
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

@@ -654,7 +654,7 @@ def test_a_warm_start_is_near_where_the_last_fit_ended(block_size):
     assert_allclose(model.predict_proba(X), P, rtol=0, atol=1e-4)
 
 
-class WatchedFamily(type(QDA().family())):
+class WatchedFamily(type(QDA()._new_family())):
     """A family whose passes may be slow in one process, or kill one; what a file named by the environment says."""
 
     def weighted_statistics(self, X, parameters, weigh):
