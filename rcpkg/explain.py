@@ -258,10 +258,8 @@ def _ranks_of_evidence(model: GenerativeClassifier, X: pd.DataFrame, c: NDArray[
 
 def _dependence(model: GenerativeClassifier, X: pd.DataFrame) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Which features may depend on each other, without a family any two, (d, d); which values say nothing, (n, d)."""
-    rows, family = model._check_X(X), getattr(model, "family_", None)
-    if family is None:
-        return np.ones((X.shape[1], X.shape[1]), dtype=bool), np.isnan(rows)
-    return family.graph(X.shape[1]), family.missing(rows)
+    rows, d = model._check_X(X), X.shape[1]
+    return model.family_.dependence(rows) if hasattr(model, "family_") else (np.ones((d, d), bool), np.isnan(rows))
 
 
 def _table(model: GenerativeClassifier | Pipeline, X: Any) -> tuple[GenerativeClassifier, pd.DataFrame, Any]:

@@ -17,6 +17,7 @@ Examples
 >>> shown = plotting.DecisionRegionsDisplay.from_estimator(QDA().fit(X[:, :2], y), X[:, :2], y)
 """
 
+from collections.abc import Callable
 from typing import Any, Self
 
 try:
@@ -60,6 +61,26 @@ class Display:
     def _draw(self, ax: Axes, name: str | None) -> str:
         """Draw it, and say what it shows."""
         raise NotImplementedError
+
+
+class FitDisplay(Display):
+    """A picture of what a fit has kept as the attribute ``kept``, which is the first argument of the constructor."""
+
+    kept: str
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, *, name: str | None = None, ax: Axes | None = None, **options: Any) -> Self:
+        """Of a fitted estimator; ``options`` are those of the constructor, ``name`` and ``ax`` those of `plot`.
+
+        Raises
+        ------
+        ValueError
+            If the estimator does not have what is drawn.
+        """
+        if not hasattr(estimator, cls.kept):
+            raise ValueError(f"estimator must be fitted and have {cls.kept}; {type(estimator).__name__} has none")
+        display: Callable[..., Self] = cls
+        return display(getattr(estimator, cls.kept), **options).plot(name=name, ax=ax)
 
 
 class DecisionRegionsDisplay(Display):
@@ -118,36 +139,25 @@ class DecisionRegionsDisplay(Display):
         return f"The plane of two features, coloured by the class decided for: {parts} of it."
 
 
-class TargetWeightDisplay(Display):
+class TargetWeightDisplay(FitDisplay):
     """What each weight of the target achieved on rows left out, with a band of one standard error.
 
     Losses that differ by more than a factor of ten, as with few rows and hardly any target, are on a logarithmic axis.
 
     Parameters
     ----------
-    weight, log_loss, std_error : arrays of shape (w,)
+    cv_results : DataFrame
+        Of a fitted `RiskCalibrationCV`: the columns target_weight, log_loss and std_error; of several targets, in the
+        column target, the best one is drawn.
     """
 
-    def __init__(self, *, weight: Array, log_loss: Array, std_error: Array) -> None:
-        self.weight, self.log_loss, self.std_error = weight, log_loss, std_error
+    kept = "cv_results_"
 
-    @classmethod
-    def from_estimator(cls, estimator: Any, *, name: str | None = None, ax: Axes | None = None) -> Self:
-        """Of a fitted `RiskCalibrationCV`, by its ``cv_results_``; of several targets that of the best one.
-
-        Raises
-        ------
-        ValueError
-            If there are no such results.
-        """
-        if "target_weight" not in getattr(estimator, "cv_results_", ()):
-            raise ValueError(f"estimator must be a fitted RiskCalibrationCV; got {type(estimator).__name__}")
-        table = estimator.cv_results_
-        table = table[table.target_weight > 0]  # the last row may be the closed form
+    def __init__(self, cv_results: pd.DataFrame) -> None:
+        table = cv_results[cv_results.target_weight > 0]  # the last row may be the closed form
         if "target" in table:
             table = table[table.target == table.target.iloc[table.log_loss.argmin()]]
-        weight, loss, error = table[["target_weight", "log_loss", "std_error"]].to_numpy(dtype=float).T
-        return cls(weight=weight, log_loss=loss, std_error=error).plot(name=name, ax=ax)
+        self.weight, self.log_loss, self.std_error = table[["target_weight", "log_loss", "std_error"]].to_numpy(float).T
 
     def _draw(self, ax: Axes, name: str | None) -> str:
         weight, loss, error = self.weight, self.log_loss, self.std_error
@@ -164,30 +174,20 @@ class TargetWeightDisplay(Display):
         )
 
 
-class CalibrationPathDisplay(Display):
+class CalibrationPathDisplay(FitDisplay):
     """Losses of the training rows along a calibration, from the closed form to the model returned.
 
     Parameters
     ----------
     history : DataFrame
-        One row an iteration, the first that of the closed form, with one column a loss.
+        Of a fitted `RiskCalibration`, or of another learner of its kind: one row an iteration, the first that of the
+        closed form, with one column a loss.
     """
 
-    def __init__(self, *, history: pd.DataFrame) -> None:
+    kept = "history_"
+
+    def __init__(self, history: pd.DataFrame) -> None:
         self.history = history
-
-    @classmethod
-    def from_estimator(cls, estimator: Any, *, ax: Axes | None = None) -> Self:
-        """Of a fitted `RiskCalibration`, or of another learner of its kind, by its ``history_``.
-
-        Raises
-        ------
-        ValueError
-            If there is no history.
-        """
-        if not hasattr(estimator, "history_"):
-            raise ValueError(f"estimator must be a fitted calibration; {type(estimator).__name__} has no history_")
-        return cls(history=estimator.history_).plot(ax=ax)
 
     def _draw(self, ax: Axes, name: str | None) -> str:
         said = []
@@ -202,7 +202,7 @@ class CalibrationPathDisplay(Display):
         return f"Losses of the training rows over {len(self.history) - 1} iterations: {', '.join(said)}."
 
 
-class NetworkDisplay(Display):
+class NetworkDisplay(FitDisplay):
     """A Bayesian network classifier: the class above, each feature in a layer below those of its parents.
 
     The class, a parent of every feature, has thin dashed lines; dark arrows join the features.
@@ -210,31 +210,24 @@ class NetworkDisplay(Display):
     Parameters
     ----------
     parents : list of lists of int
-        The parents of each feature.
-    names : list of str
-        Of the features.
-    class_name : str
+        The parents of each feature, of a fitted `TAN` or `KDependenceBayes`; of a calibrated network its
+        ``estimator_`` has them.
+    names : list of str, optional
+        Of the features; x0, x1, … by default.
+    class_name : str, default="class"
         What to write into the node of the class.
     """
 
-    def __init__(self, *, parents: list[list[int]], names: list[str], class_name: str) -> None:
-        self.parents, self.names, self.class_name = parents, names, class_name
+    kept = "parents_"
+
+    def __init__(self, parents: list[list[int]], names: list[str] | None = None, class_name: str = "class") -> None:
+        self.parents, self.class_name = parents, class_name
+        self.names = [f"x{j}" for j in range(len(parents))] if names is None else [*map(str, names)]
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, class_name: str = "class", ax: Axes | None = None) -> Self:
-        """Of a fitted `TAN` or `KDependenceBayes`; of a calibrated network give its ``estimator_``.
-
-        Raises
-        ------
-        ValueError
-            If the model has no ``parents_``.
-        """
-        if not hasattr(estimator, "parents_"):
-            kind = type(estimator).__name__
-            raise ValueError(f"estimator must be a fitted TAN or KDependenceBayes; {kind} has no parents_")
-        parents = estimator.parents_
-        names = getattr(estimator, "feature_names_in_", [f"x{j}" for j in range(len(parents))])
-        return cls(parents=parents, names=[*map(str, names)], class_name=class_name).plot(ax=ax)
+    def from_estimator(cls, estimator: Any, **options: Any) -> Self:
+        """Of a fitted network, with its names of features; ``options`` are those of the constructor and of `plot`."""
+        return super().from_estimator(estimator, names=getattr(estimator, "feature_names_in_", None), **options)
 
     def _places(self) -> Array:
         """Places (d, 2) of features, each in a layer below those of its parents, near the mean of their places."""

@@ -38,5 +38,5 @@ REPLACED = {
     "gaps in training": ("expected_statistics", "closed_form_statistics", "check_complete"),
     "features of its own form": ("feature_map", "scores"),
     "what log_joint leaves out of log p(x, y)": ("log_base",),
-    "Shapley values of log odds over fewer sets": ("graph", "missing"),
+    "Shapley values of log odds over fewer sets": ("dependence",),
 }

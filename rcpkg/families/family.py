@@ -121,13 +121,10 @@ class Family(ClassPrior):
         """What ``log_joint`` leaves out of log p(x, y), the same for every class: (n,), or a number."""
         return 0.0
 
-    def graph(self, d: int) -> NDArray[np.bool_]:
-        """Which of d features may depend on each other given the class and all others, (d, d): here any two."""
-        return np.ones((d, d), dtype=bool)
-
-    def missing(self, X: Array) -> NDArray[np.bool_]:
-        """Which values of validated rows (n, d) say nothing, since they are missing or unknown."""
-        return np.isnan(X)
+    def dependence(self, X: Array) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Which features of validated rows may depend on each other given the class and all others, (d, d), here any
+        two; and which values say nothing, since they are missing or unknown, (n, d)."""
+        return np.ones((X.shape[1], X.shape[1]), dtype=bool), np.isnan(X)
 
     def precondition(self, old: Statistics, expected: Statistics, change: Statistics) -> Statistics:
         """``change``, smaller where the model expects less than ``expected`` = s(X, P), its posteriors on the rows."""

@@ -108,8 +108,8 @@ class GaussianFamily(GaussianPrior):
     def unseen(self) -> NDArray[np.intp]:
         return np.flatnonzero(np.isnan(getattr(self, "origin_", 0.0)))
 
-    def graph(self, d: int) -> NDArray[np.bool_]:
-        return np.full((d, d), not self.independent)
+    def dependence(self, X: Array) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        return np.full((X.shape[1], X.shape[1]), not self.independent), np.isnan(X)
 
     def encode(self, X: Array) -> Array:
         """The features that vary."""

@@ -76,12 +76,12 @@ class CategoricalFamily(CategoricalSettings, StateFamily):
         self.families_ = Families(parents, self.n_states_)
         self.families_.lay_out()
 
-    def graph(self, d: int) -> NDArray[np.bool_]:
-        """Parents and children, and parents of the same child."""
-        joined = np.zeros((d, d), dtype=bool)
+    def dependence(self, X: Array) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Parents and children may, and parents of the same child."""
+        joined = np.zeros((X.shape[1], X.shape[1]), dtype=bool)
         for members in self.families_.members:
             joined[np.ix_(members, members)] = True
-        return joined
+        return joined, self.places(X) < 0
 
     def frozen(self, parameters: CategoricalParameters) -> list[dict[str, Any]]:
         columns = np.arange(len(self.n_states_))

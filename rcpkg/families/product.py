@@ -242,15 +242,12 @@ class ProductFamily(ProductSettings, Family):
     def expected_rows(self, X: Array, weights: Array, parameters: ProductParameters) -> dict[str, Any]:
         return dict(zip(self.blocks, self._each("expected_rows", self._parts(X), repeat(weights), parameters.blocks)))
 
-    def missing(self, X: Array) -> NDArray[np.bool_]:
-        """Block by block; columns of no block say nothing."""
-        return self._filled(np.ones(X.shape, dtype=bool), self._each("missing", self._parts(X)))
-
-    def graph(self, d: int) -> NDArray[np.bool_]:
-        joined = np.zeros((d, d), dtype=bool)
-        for columns, of_block in zip(self.columns_, self._each("graph", map(len, self.columns_))):
-            joined[np.ix_(columns, columns)] = of_block
-        return joined
+    def dependence(self, X: Array) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Within blocks; columns of no block say nothing."""
+        joined, silent = np.zeros((X.shape[1], X.shape[1]), dtype=bool), np.ones(X.shape, dtype=bool)
+        for columns, of_block in zip(self.columns_, self._each("dependence", self._parts(X))):
+            joined[np.ix_(columns, columns)], silent[:, columns] = of_block
+        return joined, silent
 
     @if_all_have
     def frozen(self, parameters: ProductParameters) -> list[dict[str, Any]]:

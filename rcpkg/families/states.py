@@ -114,9 +114,6 @@ class StateFamily(CountFamily):
         """Place of each entry of rows X among the states of its feature, shape (n, d); −1 where it is none of them."""
         return self._places_of(self._codes(X))
 
-    def missing(self, X: Array) -> NDArray[np.bool_]:
-        return self.places(X) < 0
-
     def _places_of(self, codes: NDArray[np.int32]) -> NDArray[np.int32]:
         if all(len(states) == states[-1] + 1 for states in self._states):
             beyond = (codes.max(axis=0, initial=-1) >= self.n_states_).any()

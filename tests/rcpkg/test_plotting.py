@@ -63,7 +63,7 @@ def test_choice_of_the_weight_is_of_a_fit(ax):
 
 
 def test_choice_of_the_weight_refuses_what_chose_none(ax):
-    with pytest.raises(ValueError, match="must be a fitted RiskCalibrationCV; got GaussianNB"):
+    with pytest.raises(ValueError, match="have cv_results_; GaussianNB has none"):
         plotting.TargetWeightDisplay.from_estimator(GaussianNB(), ax=ax)
 
 
@@ -91,9 +91,9 @@ def test_network_draws_what_was_learnt_from_parents_down_to_children(ax):
 
 
 def test_network_refuses_what_is_none(ax):
-    with pytest.raises(ValueError, match="QDA has no parents_"):
+    with pytest.raises(ValueError, match="have parents_; QDA has none"):
         plotting.NetworkDisplay.from_estimator(QDA(), ax=ax)
-    with pytest.raises(ValueError, match="TAN has no parents_"):
+    with pytest.raises(ValueError, match="have parents_; TAN has none"):
         plotting.NetworkDisplay.from_estimator(TAN(), ax=ax)
 
 
@@ -153,7 +153,7 @@ def test_path_of_a_calibration_is_its_history(ax):
     shown = plotting.CalibrationPathDisplay.from_estimator(model, ax=ax)
     assert_array_equal(ax.lines[0].get_ydata(), model.history_["log_loss"])
     assert f"{model.history_['log_loss'].iloc[-1]:.3f}" in shown.alt_
-    with pytest.raises(ValueError, match="GaussianNB has no history_"):
+    with pytest.raises(ValueError, match="have history_; GaussianNB has none"):
         plotting.CalibrationPathDisplay.from_estimator(GaussianNB(), ax=ax)
 
 
