@@ -25,7 +25,7 @@ from rcpkg import (
 )
 from rcpkg.base import Array
 from rcpkg.calibration.conditional import stratified
-from rcpkg.calibration.coordinates import Linear, linear_coordinates
+from rcpkg.calibration.coordinates import units
 from rcpkg.calibration.features import Features
 from rcpkg.calibration.logistic import LogisticObjective
 
@@ -173,11 +173,16 @@ def optima_of_models() -> tuple[
     )
 
 
-def basis(coordinates: Linear) -> Array:
-    """S of beta = Sz."""
-    size = coordinates.start.size
-    units = np.eye(size).reshape(-1, *coordinates.start.shape)
-    return np.array([coordinates.coefficients(u).ravel() for u in units]).T
+def basis(name: str, objective: LogisticObjective, B: Array) -> Array:
+    """S of beta = Sz, for features of unit second moments or in units entry by entry."""
+    if name != "whitened":
+        return np.diag(units(name, objective, B).ravel())
+    phi = objective.features.dense(slice(None))
+    G = phi @ phi.T / phi.shape[1]
+    scale = np.sqrt(np.maximum(G.diagonal(), np.finfo(float).tiny))
+    values, vectors = np.linalg.eigh(G / scale / scale[:, None])  # of features of one size, whatever their units
+    seen = values > 1e-13 * B.shape[1]
+    return np.kron(np.eye(len(B)), vectors[:, seen] / np.sqrt(values[seen]) / scale[:, None])
 
 
 def newton_systems(
@@ -200,13 +205,14 @@ def newton_systems(
         ridge = 1e-3 * np.eye(len(H) - B.shape[1])  # some features are dependent
         newton = np.linalg.solve(H[free, free] + ridge, g[free])
         for name in names:
-            coordinates = linear_coordinates(name, objective, start)
-            S = basis(coordinates)
+            S = basis(name, objective, start)
             T = S[free, free]
             step = np.linalg.solve(T.T @ (H[free, free] + ridge) @ T, T.T @ g[free])
             steps.append((T @ step - newton) / np.abs(newton).max())
             lengths.append(step @ (T.T @ g[free]) / (newton @ g[free]) - 1)
-            slope = coordinates.gradient(g.reshape(B.shape)).ravel()
+            ways = [1e-3 / np.abs(way).max() * way.reshape(B.shape) for way in S.T]
+            ahead = np.array([[objective(B + t * way).value for t in (-2, -1, 1, 2)] for way in ways])
+            slope = ahead @ [1, -8, 8, -1] / 12e-3 * np.abs(S).max(axis=0)
             moves.append((S @ slope - S @ S.T @ g) / np.abs(S @ slope).max())
     return systems, rng, steps, lengths, moves
 
@@ -306,7 +312,7 @@ def systems_compared(
         size = np.sqrt((phi**2).mean(axis=1, keepdims=True))
         rank = (len(B) - 1) * np.linalg.matrix_rank(phi / size)
         for name in systems:
-            S = basis(linear_coordinates(name, objective, start))
+            S = basis(name, objective, start)
             values = np.linalg.eigvalsh(S.T @ H @ S)[::-1][:rank]
             with warnings.catch_warnings(record=True):  # of those that never end
                 fit = ConditionalLikelihood(model, coordinates=name, solver="lbfgs", max_iter=2000).fit(
