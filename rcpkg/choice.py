@@ -99,9 +99,15 @@ def folds(
         warnings.filterwarnings("ignore", "The least populated class")  # whose rows are then in some of the folds
         divided = list(check_cv(cv, y, classifier=True).split(X, y, groups))
     for fold in divided:
-        train, test = (position[part[present[part]]] for part in map(np.asarray, fold)) if listed else fold
+        train, test = (position[part[present[part]]] for part in map(_places, fold)) if listed else fold
         if len(train) and len(test):
             yield train, test
+
+
+def _places(rows: ArrayLike) -> NDArray:
+    """Numbers of rows, of which a mask may tell."""
+    rows = np.asarray(rows)
+    return np.flatnonzero(rows) if rows.dtype == bool else rows
 
 
 def log_class_prior(counts: Array, rule: str | ArrayLike = "laplace") -> Array:

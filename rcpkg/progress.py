@@ -8,6 +8,8 @@ from functools import wraps
 from time import monotonic
 from typing import Any, TypeVar, cast
 
+from rcpkg.checks import check_number
+
 LOGGER = logging.getLogger("rcpkg")
 PAUSE = 1.0  # seconds between two lines about single iterations, below which they go to the level of debugging
 _VERBOSE, _LAST = ContextVar("verbose", default=0), ContextVar("last", default=0.0)
@@ -32,6 +34,7 @@ def tell(line: str, *values: Any, iteration: bool = False) -> None:
 @contextmanager
 def printed(verbose: int) -> Iterator[None]:
     """Print the lines of what is within, in this thread."""
+    check_number("verbose", verbose, 0)
     token = _VERBOSE.set(max(verbose, _VERBOSE.get()))
     try:
         yield

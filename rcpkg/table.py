@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PowerTransformer, StandardScaler
@@ -345,6 +345,7 @@ class TableClassifier(GenerativeClassifier):
         found = self._candidates(frame, seed)
         present = np.ones(len(y), dtype=bool) if sample_weight is None else np.asarray(sample_weight) > 0
         divisions = list(self._divisions(y, present, seed))
+        judged = np.unique(np.concatenate([held for _, held in divisions]))  # all rows, but for some splitters
         deadline = time.perf_counter() + (np.inf if self.budget is None else self.budget)
         losses, seconds, notes = np.full((len(found), 2, len(y)), np.inf), np.zeros(len(found)), [""] * len(found)
         for place, candidate in enumerate(found):
@@ -357,9 +358,9 @@ class TableClassifier(GenerativeClassifier):
             except (ValueError, TimeoutError) as error:
                 losses[place], notes[place] = np.inf, str(error)
             seconds[place] = time.perf_counter() - started
-            said = notes[place] or f"log-loss {losses[place, 1].mean():.4f}"
+            said = notes[place] or f"log-loss {losses[place, 1, judged].mean():.4f}"
             tell("%s: %s, %.1f s", candidate.name, said, seconds[place])
-        self._take(found, losses, seconds, notes, y, weight)
+        self._take(found, losses[..., judged], seconds, notes, y[judged], None if weight is None else weight[judged])
         self.best_estimator_ = _fitted(self._taken, self.columns_, frame, y, weight)
         counts = np.bincount(y, weight, minlength=len(self.classes_))
         self._frequencies, self._share = np.log(counts / counts.sum()), 1 / (counts.sum() + 1)
@@ -402,12 +403,15 @@ class TableClassifier(GenerativeClassifier):
         return as_frame(X)
 
     def _candidates(self, frame: pd.DataFrame, seed: int) -> list[Candidate]:
-        if isinstance(self.candidates, str):
-            if self.candidates != "auto":
-                raise ValueError(f"candidates must be 'auto' or a list of (name, estimator); got {self.candidates!r}")
+        if isinstance(given := self.candidates, str) and given == "auto":
             gaps = bool(frame.isna().any(axis=None))
             return candidates_of(self.columns_, len(frame), gaps, self.gaps_in_view, seed)
-        return [Candidate(name, model, rank=k) for k, (name, model) in enumerate(self.candidates)]
+        pairs = given if isinstance(given, list | tuple) else []
+        if not pairs or not all(
+            isinstance(pair, tuple) and len(pair) == 2 and is_classifier(pair[1]) for pair in pairs
+        ):
+            raise ValueError(f"candidates must be 'auto' or a list of (name, classifier); got {given!r}")
+        return [Candidate(name, model, rank=k) for k, (name, model) in enumerate(pairs)]
 
     def _divisions(self, y: NDArray[np.intp], present: NDArray[np.bool_], seed: int) -> Any:
         """Folds of the rows that are ``present``; fewer than asked for where the largest class has fewer rows."""

@@ -218,6 +218,8 @@ class RiskCalibrationCV(Learner):
         given = Block(in_table(X), as_labels(y), None if y is None else check_weights(sample_weight, _num_samples(X)))
         seen = check_lengths(given).counting()
         steps, model = clone(self.estimator[:-1]), clone(self).set_params(estimator=self.estimator[-1])
+        if not len(steps):
+            steps.steps = [("same", "passthrough")]
         model._refitted = clone(steps), seen.X
         made = steps.fit_transform(seen.X, seen.y)  # which TargetEncoder, for one, takes for rows that it has seen
         if seen is not given:  # rows of no weight, which have no say, stand for their neighbours
@@ -300,7 +302,7 @@ class RiskCalibrationCV(Learner):
         """Candidates, what rows left out say of them, and how these were left out."""
         n_folds, found, scorer, numbers = self.cv, None, None, range(len(paths))
         walks = isinstance(self.target_weights, str)
-        rivals = [Candidate(FREQUENCIES), *[Candidate(CLOSED_FORM)] * self.closed_form]
+        rivals = [Candidate(FREQUENCIES), *[Candidate(CLOSED_FORM)] * bool(self.closed_form)]
         whole = rivals + [Candidate(k, float(b)) for k in numbers for b in grid[::-1]]
         first = rivals + [Candidate(k, FIRST_WEIGHT) for k in numbers] if walks else whole
         if isinstance(self.cv, str):

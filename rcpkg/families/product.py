@@ -434,7 +434,7 @@ class ProductModel(ProductSettings, NamedCategories, _BaseComposition, family=Pr
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        models = [model for _, model in self._named_models if hasattr(model, "__sklearn_tags__")]
+        models = [model for _, model in self._named_models if isinstance(model, ClosedFormClassifier)]
         of_blocks = [model.__sklearn_tags__().input_tags for model in models]
         tags.input_tags.categorical = bool(of_blocks) and all(block.categorical for block in of_blocks)
         tags.input_tags.positive_only = any(block.positive_only for block in of_blocks)
@@ -458,7 +458,7 @@ class ProductModel(ProductSettings, NamedCategories, _BaseComposition, family=Pr
 
     def _checked_blocks(self) -> list[tuple[str, ClosedFormClassifier, Any]]:
         names = [name for name, _ in self._named_models]
-        self._validate_names(names)
-        if not names:
+        if not names or not all(isinstance(name, str) for name in names):
             raise ValueError(f"blocks must be a non-empty list of (name, model, columns); got {self.blocks!r}")
+        self._validate_names(names)
         return self.blocks

@@ -23,8 +23,8 @@ class Scorer:
     """p(y | x) of one row at a time, from the arrays of a fitted model: ``model.scorer()`` makes it.
 
     What a call of a model takes is the validation of its rows. A scorer leaves that to you: a row holds the features in
-    the order of training, numbers, codes or names, None or NaN where they are missing. The posteriors are those of
-    ``model.predict_proba`` to the last bit.
+    the order of training, or is a dict or series of them by name; numbers, codes or names, None or NaN where they are
+    missing. The posteriors are those of ``model.predict_proba`` to the last bit.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class Scorer:
         self.content = content
         self.classes_, self.n_features_in_ = content["classes"], content["n_features"]
         self._log_prior = _array(content["log_prior"])
-        self._parts = [KINDS[part["kind"]](part) for part in content["parts"]]
+        self._parts = [KINDS[part["kind"]](part, self.n_features_in_) for part in content["parts"]]
 
     def predict_proba(self, row: ArrayLike) -> Array:
         """p(y | x), shape (r,), of one row of d features.
@@ -63,10 +63,12 @@ class Scorer:
         Raises
         ------
         ValueError
-            If the row has another number of features.
+            If the row has another number of features, or lacks one of them by its name.
         """
-        if len(row) != self.n_features_in_:
-            raise ValueError(f"row must have {self.n_features_in_} features; got {len(row)}")
+        if hasattr(row, "keys") and getattr(row, "ndim", 1) == 1:
+            row = self._in_order(row)
+        if (size := len(row) if getattr(row, "ndim", 1) == 1 else row.shape) != self.n_features_in_:
+            raise ValueError(f"row must have {self.n_features_in_} features; got {size}")
         if self.content["product"]:  # log p(y) + Σ_b [log p_b(x_b, y) − log p_b(y)]
             joint = self._log_prior
             for part in self._parts:
@@ -79,6 +81,18 @@ class Scorer:
         posterior = joint - largest  # as `log_posterior`, whose look for such rows takes a fifth of the time
         posterior -= np.log(by_row(np.add, np.exp(posterior)))
         return np.exp(posterior)[0]
+
+    def _in_order(self, row: Any) -> list[Any]:
+        """The values of a row by the names of its features, in the order of training."""
+        if not (names := self.content["features"]):
+            if hasattr(row, "tolist"):
+                return row.tolist()
+            raise ValueError(
+                "row must be a sequence: the model has been fitted to an array, whose features have no names"
+            )
+        if missing := [name for name in names if name not in row]:
+            raise ValueError(f"row lacks the feature {missing[0]!r}: give None where it is missing")
+        return [row[name] for name in names]
 
     def to_json(self) -> str:
         """The arrays as JSON, whose numbers come back to the last bit; null is −∞."""
@@ -95,18 +109,26 @@ class _Part:
 
     log_joint: Callable[[ArrayLike], Array]
 
-    def __init__(self, part: dict[str, Any]) -> None:
+    def __init__(self, part: dict[str, Any], n_features: int) -> None:
         self.columns, self.log_prior = list(part["columns"]), _array(part["log_prior"])
+        self.every = self.columns == list(range(n_features))
+
+    def numbers(self, row: Any) -> Array:
+        """The columns of a row as floats; others may be text."""
+        if self.every:
+            return np.asarray(row, dtype=float)
+        of_part = row[self.columns] if isinstance(row, np.ndarray) else [row[c] for c in self.columns]
+        return np.asarray(of_part, dtype=float)
 
 
 class _Gaussian(_Part):
     """Gaussian classes; what a row does not change is computed once."""
 
-    def __init__(self, part: dict[str, Any]) -> None:
-        super().__init__(part)
+    def __init__(self, part: dict[str, Any], n_features: int) -> None:
+        super().__init__(part, n_features)
         mean, A, covariance = (_array(part[name]) for name in ("mean", "whitener", "covariance"))
         d, form = mean.shape[1], Blocks(part["shared"], part["independent"])
-        self.distances, self.every, self.ones = Distances(form, mean, A), self.columns == list(range(d)), np.ones(d)
+        self.distances, self.ones = Distances(form, mean, A), np.ones(d)
         self.constant = self.log_prior + form.log_det(A) - 0.5 * d * LOG_2PI
         self.by_feature = IndependentMarginals(mean, covariance) if form.independent else None
         if not form.independent:
@@ -114,8 +136,7 @@ class _Gaussian(_Part):
             self.correlation, self.scale = correlations(form.by_class(covariance))
 
     def log_joint(self, row: ArrayLike) -> Array:
-        x = np.asarray(row, dtype=float)[None]
-        x = x if self.every else x[:, self.columns]
+        x = self.numbers(row)[None]
         if (total := (x @ self.ones)[0]) == total:
             return self.constant - 0.5 * self.distances(x)
         missing = np.isnan(x)
@@ -139,8 +160,8 @@ class _Gaussian(_Part):
 class _Table(_Part):
     """Features with states, by their codes or names; each may depend on others."""
 
-    def __init__(self, part: dict[str, Any]) -> None:
-        super().__init__(part)
+    def __init__(self, part: dict[str, Any], n_features: int) -> None:
+        super().__init__(part, n_features)
         log_prob = _array(part["log_prob"])
         self.places = [{value: k for k, value in enumerate(states)} for states in part["states"]]
         self.families = families = Families(part["parents"], np.array([*map(len, self.places)]))
@@ -165,8 +186,8 @@ class _Table(_Part):
 class _Binary(_Part):
     """Features that are one where they exceed a threshold, by the expressions of `BinaryIndicators`."""
 
-    def __init__(self, part: dict[str, Any]) -> None:
-        super().__init__(part)
+    def __init__(self, part: dict[str, Any], n_features: int) -> None:
+        super().__init__(part, n_features)
         terms = _possible(_array(part["log_prob"])).T
         self.threshold, self.impossible = part["binarize"], np.isneginf(terms).reshape(-1, 2, terms.shape[1])
         self.some_impossible = self.impossible.any()
@@ -174,7 +195,7 @@ class _Binary(_Part):
         self.gain, self.none = one - self.zero, self.zero.sum(axis=0)
 
     def log_joint(self, row: ArrayLike) -> Array:
-        x = np.asarray(row, dtype=float)[self.columns]
+        x = self.numbers(row)
         ones, seen = x > self.threshold, ~np.isnan(x)
         total = np.add.reduce(self.gain[ones], axis=0) + self.none
         if not seen.all():

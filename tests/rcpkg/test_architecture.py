@@ -21,10 +21,10 @@ FLOORS = (
     ("rcpkg.bregman", "rcpkg.discretization", "rcpkg.families", "rcpkg.gaussians", "rcpkg.plotting"),
     ("rcpkg.choice", "rcpkg.class_prior", "rcpkg.explain"),
     ("rcpkg.base",),
-    ("rcpkg.rows",),
+    ("rcpkg.progress", "rcpkg.rows"),
     ("rcpkg.checks", "rcpkg.gaps"),
     ("rcpkg.capabilities", "rcpkg.columns", "rcpkg.linalg"),
-    ("rcpkg._bases", "rcpkg._docs", "rcpkg._version", "rcpkg.progress"),
+    ("rcpkg._bases", "rcpkg._docs", "rcpkg._version"),
 )
 FLOOR = {room: number for number, rooms in enumerate(reversed(FLOORS)) for room in rooms}
 SOURCES = {

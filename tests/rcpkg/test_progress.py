@@ -25,6 +25,12 @@ def test_a_verbose_fit_prints_how_far_it_is(learner, capsys, caplog):
         assert sum("of rows left out" in line for line in lines) >= len(loud.cv_results_)
 
 
+@pytest.mark.parametrize("learner", [RiskCalibration, RiskCalibrationCV])
+def test_verbose_is_a_number(learner):
+    with pytest.raises(ValueError, match="verbose must be a finite number >= 0; got 'loud'"):
+        learner(LDA(), verbose="loud").fit([[0.0], [1.0], [2.0], [3.0]], [0, 1, 0, 1])
+
+
 def test_a_fit_after_a_verbose_one_is_quiet(capsys):
     X, y = gaussian_rows()
     RiskCalibration(GaussianNB(), verbose=1).fit(X, y)

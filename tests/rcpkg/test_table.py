@@ -9,6 +9,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import ShuffleSplit
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 from rcpkg import TAN, GaussianNB, ProductModel, RiskCalibration, TableClassifier
@@ -194,6 +196,23 @@ def test_a_candidate_that_cannot_be_fitted_is_not_taken():
     assert np.isinf(report.log_loss[1]) and not report.taken[1] and report.taken.sum() == 1
     with pytest.raises(ValueError, match=r"no candidate could be fitted in each fold: .*\. fails: .*'C' parameter"):
         TableClassifier(candidates=own[:1], cv=3).fit(X[["size", "income"]], y)
+
+
+@pytest.mark.parametrize("given", [[], None, "all", FEW[0][1], [FEW[0][1]], dict(FEW), [("scaler", StandardScaler())]])
+def test_candidates_are_a_list_of_classifiers_with_names(given):
+    X, y = table(gaps=0.0)
+    with pytest.raises(ValueError, match=r"candidates must be 'auto' or a list of \(name, classifier\); got "):
+        TableClassifier(candidates=given).fit(X[["size"]], y)
+
+
+def test_rows_that_a_splitter_never_holds_out_judge_nothing():
+    X, y = table(gaps=0.0)
+    cv, frame = ShuffleSplit(2, test_size=0.2, random_state=0), X[["size", "income"]]
+    report = TableClassifier(candidates=FEW, cv=cv).fit(frame, y, sample_weight=np.ones(120)).report_
+    held = np.unique(np.concatenate([test for _, test in cv.split(frame)]))
+    assert np.isfinite(report.log_loss).all() and len(held) < 120
+    first = report.log_loss[0], -np.log(np.unique(y[held], return_counts=True)[1] / len(held))
+    assert first[0] == pytest.approx(first[1] @ np.unique(y[held], return_counts=True)[1] / len(held))
 
 
 def test_folds_do_not_decide_anew_what_a_column_is():

@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 from model_cases import ML, NETWORKS, fitted, rows_for
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.metrics import get_scorer, log_loss
 from sklearn.model_selection import GridSearchCV, KFold, PredefinedSplit, RepeatedStratifiedKFold, StratifiedKFold
+from sklearn.pipeline import make_pipeline
 
 from rcpkg import BDA7, LDA, QDA, CategoricalNB, GaussianNB, MultinomialNB, RiskCalibration, RiskCalibrationCV
 from rcpkg.calibration import choose_weight, left_out, target_path
@@ -163,6 +164,22 @@ def test_divisions_that_leave_out_nothing_are_refused(cv, message):
     X, y = load_iris(return_X_y=True)
     with pytest.raises(ValueError, match=message):
         RiskCalibrationCV(LDA(), cv=cv).fit(X, y)
+
+
+def test_masks_of_rows_are_folds():
+    X, y = load_iris(return_X_y=True)
+    numbers = list(StratifiedKFold(3).split(X, y))
+    masks = [tuple(np.isin(np.arange(150), part) for part in fold) for fold in numbers]
+    found = (RiskCalibrationCV(LDA(), cv=cv, target_weights=[1.0]).fit(X, y) for cv in (numbers, masks))
+    assert_array_equal(*(model.cv_results_.log_loss for model in found))
+
+
+@pytest.mark.parametrize("closed_form", [True, 0])
+def test_a_pipeline_of_the_model_alone_is_the_model(closed_form):
+    X, y = load_iris(return_X_y=True)
+    settings = {"cv": 3, "target_weights": [1.0, 10.0], "closed_form": closed_form}
+    found = (RiskCalibrationCV(model, **settings).fit(X, y) for model in (LDA(), make_pipeline(LDA())))
+    assert_allclose(*(model.predict_proba(X) for model in found), atol=1e-12)
 
 
 @pytest.mark.parametrize("cv", ["auto", "loo", 3])

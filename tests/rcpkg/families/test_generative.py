@@ -271,6 +271,8 @@ def test_mixed_product_is_the_product_of_its_densities():
         ([("a", QDA(), [0, 9])], r"must be in \[0, 4\]"),
         ([("a", QDA(), ["u"])], "only supported for dataframes"),
         ([("a", sk_nb.GaussianNB(), [0])], "block 'a' must be one of the models"),
+        ([("a", GaussianNB, [0])], "block 'a' must be one of the models"),
+        ([(1, GaussianNB(), [0])], "blocks must be a non-empty list of"),
     ],
 )
 def test_product_refuses_bad_blocks(blocks, message):

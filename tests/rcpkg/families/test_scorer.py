@@ -3,12 +3,15 @@
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 from model_cases import MODELS, fitted, gaussian_rows, network_rows
 from numpy.testing import assert_array_equal
+from sklearn.base import clone
 
 from rcpkg import (
     QDA,
+    BernoulliNB,
     CategoricalNB,
     ConditionalLikelihood,
     GaussianNB,
@@ -73,8 +76,34 @@ def test_blocks_with_names_and_columns_of_no_block():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(80, 4)), np.arange(80) % 2
     X[:, 0] = rng.integers(3, size=80)
-    blocks = [("codes", CategoricalNB(prior_strength=1.0), [0]), ("numbers", QDA(), [3, 1])]
-    assert_same_bits(ProductModel(blocks).fit(X, y), with_holes(X[:12]))
+    codes = CategoricalNB(prior_strength=1.0)
+    for Z, numbers, place in (X, [3, 1], 0), (X[:, ::-1], [0, 1], 3), (X[:, ::-1], [0, 1, 2], 3):
+        blocks = [("codes", codes, [place]), ("numbers", QDA(), numbers)]
+        assert_same_bits(ProductModel(blocks).fit(Z, y), with_holes(Z[:12]))
+
+
+@pytest.mark.parametrize("learner", [clone, RiskCalibration])
+def test_rows_of_numbers_and_names_in_any_container(learner):
+    rng, y = np.random.default_rng(0), np.arange(60) % 2
+    X = pd.DataFrame({"size": rng.normal(size=60) + y, "kind": np.where(rng.random(60) < 0.3 + 0.4 * y, "a", "b")})
+    X = X.assign(wide=rng.random(60) < 0.5)
+    blocks = [("n", GaussianNB(), ["size"]), ("c", CategoricalNB(prior_strength=1.0), ["kind"])]
+    model = learner(ProductModel([*blocks, ("b", BernoulliNB(prior_strength=1.0), ["wide"])])).fit(X, y)
+    gappy = X.astype(object).mask(rng.random(X.shape) < 0.3, None)
+    expected = model.predict_proba(gappy)
+    for scorer in (scored := model.scorer(), Scorer.from_json(scored.to_json())):
+        for (_, row), posterior in zip(gappy.iterrows(), expected):
+            turned = dict(reversed(row.to_dict().items()))
+            for given in (row.tolist(), row.to_numpy(), row, turned, turned | {"more": 1}):
+                assert_array_equal(scorer.predict_proba(given), posterior)
+        with pytest.raises(ValueError, match="row lacks the feature 'kind': give None where it is missing"):
+            scorer.predict_proba({"size": 1.0, "wide": True})
+        with pytest.raises(ValueError, match=r"row must have 3 features; got \(1, 3\)"):
+            scorer.predict_proba(X[:1])
+    of_array = QDA().fit(*gaussian_rows()).scorer()
+    assert_array_equal(of_array.predict_proba(pd.Series([0.1, 0.2, 0.3])), of_array.predict_proba([0.1, 0.2, 0.3]))
+    with pytest.raises(ValueError, match="row must be a sequence: the model has been fitted to an array"):
+        of_array.predict_proba({"a": 1, "b": 2, "c": 3})
 
 
 def test_json_is_strict_and_of_one_format():
