@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
-from rcbook.exact_rivals import AODE, GenerativeForest, MixturePerClass, as_states
+from rcbook.exact_rivals import AODE, GenerativeForest, MixturePerClass
 from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
 
@@ -87,12 +87,6 @@ def test_averaged_one_dependence_estimators_by_hand():
     row = pd.DataFrame({"a": ["0"], "b": ["1"]})
     assert_allclose(np.exp(log_joint(model, row))[0], first + second)
     assert_allclose(model.predict_proba(row)[0], (first + second) / (first + second).sum())
-
-
-def test_states_keep_what_is_missing():
-    found = as_states(pd.DataFrame({"a": [1.0, np.nan], "b": ["x", None]}))
-    assert found.isna().to_numpy().tolist() == [[False, False], [True, True]]
-    assert found.a[0] == "1.0"
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -497,33 +497,16 @@ def test_readings_precede_the_results_that_try_them(history):
     """The commit that computed a result holds the reading as it stands; results come from commits without changes."""
     stated = {line.split(",")[0]: commit for line, commit in last_changes("data/readings.csv")}
     first_rise = {"RC": "stop-first-rise", "DFE": "stop-first-rise", "GD": "stop-first-rise-gd"}
-    of_study = {"uncentred": "qda-map-uncentred", "uncentred-divisions": "qda-map-uncentred-divisions"}
-    of_study |= {name: name for name in ("qda-descent", "nb-two-states", "bda7-seeds", "one-problem")}
-    of_study["rc2025-pseudo-counts"] = "rc2025-pseudo-counts"
-    same = ("reach-by-print", "reach-in-print", "nb-descent", "reported-iterate")
-    of_study |= {name: name for name in (*same, "bda7-rules", "qb-priors", "rda-validation")}
-    later = (
-        "zero-covariance",
-        "rda-forms",
-        "rda-swapped",
-        "qb-scores",
-        "qb-replaced",
-        "nb-edges",
-        "random-starts",
-        "random-starts-large",
-    )
-    of_study |= {name: name for name in later}
+    other_name = {"uncentred": "qda-map-uncentred", "uncentred-divisions": "qda-map-uncentred-divisions"}
     several = ("bda7-readings", "rc-readings", "gmm-readings", "pinv-intercept", "rc2025-first-rise")
-    pairs = {
-        (
-            stated[
-                of_study.get(table_of(file)[1]) or done.arguments.get("reading") or first_rise[done.key.split("/")[1]]
-            ],
-            done.provenance["commit"],
-        )
-        for file, done in STORED
-        if table_of(file)[1] in (*several, *of_study)
-    }
+    pairs = set()
+    for file, done in STORED:
+        study = table_of(file)[1]
+        if study in (*several, *other_name, *stated):
+            of_cell = done.arguments.get("reading") or first_rise.get(done.key.split("/")[1])
+            pairs.add(
+                (stated[other_name.get(study) or (study if study in stated else of_cell)], done.provenance["commit"])
+            )
     assert pairs
     for reading, result in pairs:
         git("merge-base", "--is-ancestor", reading, result)

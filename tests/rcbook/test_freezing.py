@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 from rcbook.freezing import Freezing, frozen
 from sklearn.base import clone
 
-from rcpkg import QDA, CategoricalNB, GaussianNB, ProductModel, RiskCalibration
+from rcpkg import QDA, CategoricalNB, GaussianNB, RiskCalibration
 from rcpkg.families import Family, Unsupported, one_hot
 
 INVALID = {"CategoricalNB": (CategoricalNB(), 6.0), "QDA": (QDA(), 6.0), "GaussianNB": (GaussianNB(), 6.0)}
@@ -48,19 +48,6 @@ def test_freeze_keeps_what_would_turn_invalid(name):
 def test_every_family_freezes(name):
     rc = RiskCalibration.as_published(clone(MODELS[name]), step=Freezing(3.0), max_iter=5, stopping="none")
     assert not rc.fit(*rows_for(name)).history_.isna().any(axis=None)
-
-
-def test_a_product_freezes_block_by_block():
-    X, y = gaussian_rows(n=60)
-    model = ProductModel([("first", QDA(), [0, 1]), ("second", GaussianNB(), [2])]).fit(X, y)
-    old = model.statistics_
-    new = old + 6.0 * model.statistics(X, one_hot(y, 3) - model.predict_proba(X))
-    blocks = [
-        frozen(family, before, after) for family, before, after in zip(model.family_.families, list(old), list(new))
-    ]
-    found = frozen(model.family_, old, new)
-    assert_allclose(found.ravel(), np.concatenate([block.ravel() for block in blocks]))
-    assert not np.allclose(found.ravel(), new.ravel())
 
 
 def test_a_family_without_a_rule_is_refused():

@@ -9,7 +9,7 @@ from sklearn.datasets import load_iris
 
 from rcpkg import BDA7, EDDA, RDA, InvalidStatistics, QuadraticBayes
 from rcpkg.choice import choose
-from rcpkg.gaussians import classifier, scatter
+from rcpkg.gaussians import classifier
 
 ERRORS = np.array([[[0.0, 1.0, 1.0], [0.0, 0.0, 1.0]], [[1.0, 0.0, 0.0], [1.0, 1.0, 1.0]]])  # 2 by 2 models, 3 rows
 LOG_LOSSES = np.array([[[0.1, 0.9, 0.9], [0.4, 0.4, 0.8]], [[0.7, 0.3, 0.4], [2.0, 2.0, 2.0]]])
@@ -49,20 +49,6 @@ def test_the_one_model_of_finite_log_loss_wins_and_none_is_an_error():
     losses[1, 1, 1] = np.inf
     with pytest.raises(InvalidStatistics, match='scoring="error"'):
         choose(ERRORS, losses, scoring="log_loss")
-
-
-@pytest.mark.parametrize("model", [BDA7(), QuadraticBayes(), RDA(), EDDA(models=("EII", "VVV"))], ids=repr)
-def test_statistics_of_all_rows_are_computed_once(model, monkeypatch):
-    X, y = load_iris(return_X_y=True)
-    sizes, compute = [], scatter.class_statistics
-
-    def counted(X, *arguments):
-        sizes.append(len(X))
-        return compute(X, *arguments)
-
-    monkeypatch.setattr(scatter, "class_statistics", counted)
-    model.fit(X, y)
-    assert sizes.count(len(X)) == 1
 
 
 GRIDS = [BDA7(), BDA7(cv=3), QuadraticBayes(), RDA(), EDDA(models=("EII", "VVV"))]

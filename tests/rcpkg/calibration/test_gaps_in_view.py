@@ -18,7 +18,7 @@ from rcpkg import (
     RiskCalibration,
     RiskCalibrationCV,
 )
-from rcpkg.calibration import Converged, Objective, Safe, climb
+from rcpkg.calibration import Objective
 from rcpkg.calibration.in_view import PATTERNS, copies
 from rcpkg.rows import Rows
 
@@ -68,19 +68,6 @@ def test_the_gradient_is_that_of_the_average(name):
     slope = (value(point.natural + 1e-4 * d) - value(point.natural + -1e-4 * d)) / 2e-4
     of_rows = point.gradient - target.weight * target.statistics
     assert_allclose(of_rows.dot(d), slope, rtol=1e-4, atol=1e-6)
-
-
-@pytest.mark.parametrize("target", TARGETS, ids=str)
-@pytest.mark.parametrize("name", MODELS)
-def test_steps_with_gaps_in_view_never_fall(name, target):
-    X, y = complete(name)
-    weight = target[1] if name in WITH_TARGETS else 0.0
-    objective = Objective.from_estimator(
-        MODELS[name], X, y, target=target[0], target_weight=weight, gaps_in_view=[0.3, 0.6], random_state=0
-    )
-    path = climb(objective, Safe(), Converged(1e-9), max_iter=12, keep_points=True)
-    values = np.array([point.value for point in path.points])
-    assert len(values) > 3 and (np.diff(values) > -1e-9 * np.abs(values[:-1])).all() and values[-1] > values[0]
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -25,7 +25,6 @@ from rcpkg import (
 )
 from rcpkg.calibration import Converged, Objective, Safe, climb
 from rcpkg.families import one_hot
-from rcpkg.families.em import em
 from rcpkg.families.portions import encoded
 
 GRAPH = KDependenceBayes(structure=[[], [0], [0], [1, 2]])
@@ -110,28 +109,6 @@ def test_expected_cells_are_those_of_all_completions(name):
     found = model.family_.expected_statistics(model.family_.encode(X), W, model.parameters_)
     assert_allclose(found.cells, known.cells, atol=1e-12)
     assert_allclose(found.count, W.sum(axis=0), atol=1e-12)
-
-
-@pytest.mark.parametrize("name", ["TAN", "KDB", "graph"])
-def test_em_of_networks_never_lowers_the_likelihood_of_what_there_is(name):
-    """With the log density of the prior, whose pseudo-rows are as good as rows."""
-    X, y, _ = rows(name)
-    model = clone(MODELS[name])
-    rows_ = encoded_rows(model, X, y)
-    encoded, Y = rows_.only("").X, one_hot(y, 3)
-    pseudo = model.family_._pseudo_rows(model.family_.families_.width)
-    start = model.parameters(model.statistics(encoded, Y))
-
-    def penalised(parameters):
-        joint = model.log_joint(encoded, parameters)
-        class_prior = model.family_._class_pseudo_rows(3) * parameters.log_prior.sum()
-        return joint[np.arange(len(y)), y].sum() + (pseudo * parameters.log_prob).sum() + class_prior
-
-    path = [penalised(start), *(penalised(p) for _, (_, p) in zip(range(25), em(model.family_, rows_, start)))]
-    assert (np.diff(path) > -1e-9).all() and path[-1] > path[0] + 0.1
-    fitted = model.fit(X, y)
-    again = fitted.family_.expected_statistics(encoded, Y, fitted.parameters_)
-    assert_allclose(again.cells, fitted.statistics_.cells, atol=1e-4)
 
 
 @pytest.mark.parametrize("gaps_in_view", [None, 0.3])

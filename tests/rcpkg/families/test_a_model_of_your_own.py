@@ -10,7 +10,6 @@ from numpy.testing import assert_allclose
 from rcbook.family_table import REPLACED, capabilities, given_for
 from scipy.optimize import minimize
 from sklearn.base import clone
-from sklearn.model_selection import LeaveOneOut
 from sklearn.utils.estimator_checks import check_estimator
 
 from rcpkg import (
@@ -78,12 +77,6 @@ def test_closed_form_prior_and_portions(rows, strength):
     assert_allclose(doubled.statistics_.ravel(), 2 * model.statistics_.ravel())
 
 
-def test_samples_are_those_of_the_model(rows):
-    model = PoissonNB().fit(*rows)
-    X, y = model.sample(30000, random_state=0)
-    assert_allclose(PoissonNB().fit(X, y).parameters_.rate, model.parameters_.rate, rtol=0.03)
-
-
 def test_family_is_consistent(rows):
     """log p(x, y) = ⟨η, s(x, y)⟩ + log h(x), ψ = 0, ∇ψ = μ, ∇²ψ = I."""
     X, y = rows
@@ -119,25 +112,6 @@ def test_every_route_ends_at_the_same_optimum(rows):
 
     best = minimize(loss, np.zeros(12), jac=True, method="BFGS", options={"gtol": 1e-9}).fun
     assert free.history_.log_loss.iloc[-1] == pytest.approx(best, abs=1e-8)
-
-
-def test_leave_one_out_of_all_targets(rows):
-    X, y = rows
-    every, weights = range(0, 240, 2), [3.0, 30.0]
-    model = RiskCalibrationCV(PoissonNB(), target_weights=weights, cv="loo")
-    by_rows = clone(model).fit(X[every], y[every])
-    by_folds = clone(model).set_params(cv=LeaveOneOut()).fit(X[every], y[every])
-    assert by_rows.validation_ == "approximate leave-one-out"
-    assert_allclose(by_rows.cv_results_.log_loss, by_folds.cv_results_.log_loss, rtol=5e-3)
-    given = RiskCalibrationCV(PoissonNB(), target="generative", cv="loo").fit(X, y)
-    assert given.target_weight_ >= 0
-
-
-def test_score_test_finds_what_the_model_lacks(rows):
-    X, y = rows
-    model = PoissonNB().fit(X, y)
-    assert calibration_test(PoissonNB(), X, y, random_state=0).p_value < 0.05
-    assert calibration_test(PoissonNB(), *model.sample(400, random_state=3), random_state=0).p_value > 0.05
 
 
 class ThreeFunctions(Family):

@@ -4,13 +4,11 @@ import numpy as np
 import pytest
 from model_cases import breaking_problem
 from numpy.testing import assert_allclose
-from rcbook.experiments.prior_if_singular import PriorIfSingular
 from scipy import stats
 from scipy.optimize import minimize
-from sklearn.base import clone
 from sklearn.datasets import load_iris
 
-from rcpkg import EDDA, LDA, QDA, InvalidStatistics, NearestMeans
+from rcpkg import EDDA, NearestMeans
 from rcpkg.gaussians import (
     EDDA_MODELS,
     FRIEDMAN_GAMMA,
@@ -222,25 +220,3 @@ def test_nearest_means():
     density = stats.multivariate_normal(means[0], model.variance_ * np.eye(4)).logpdf(X)
     assert_allclose(model.predict_joint_log_proba(X)[:, 0], density - np.log(3))
     assert NearestMeans().fit([[0.0], [0.0], [2.0]], [0, 0, 1]).variance_ == 1.0
-
-
-@pytest.mark.parametrize(
-    "model",
-    [LDA(class_prior_strength=3, singular_ridge=0.0), QDA(class_prior_strength=3, singular_ridge=0.0)],
-    ids=repr,
-)
-def test_prior_if_singular(model):
-    X, y = IRIS
-    regular = PriorIfSingular(model).fit(X, y)
-    assert_allclose(regular.predict_proba(X), clone(model).fit(X, y).predict_proba(X))
-    y = y.copy()
-    y[0] = 1
-    X = np.c_[X, X[:, 0] + X[:, 1]]
-    with pytest.raises(InvalidStatistics):
-        clone(model).fit(X, y)
-    singular = PriorIfSingular(model).fit(X, y)
-    assert singular.estimator_ is None and set(singular.predict(X)) == {1}
-    assert_allclose(singular.predict_proba(X[:1])[0], [50 / 153, 52 / 153, 51 / 153])
-    regular = PriorIfSingular(model).fit(X[:, :4], y)
-    assert_allclose(np.exp(regular.class_log_prior_), [50 / 153, 52 / 153, 51 / 153])
-    assert set(PriorIfSingular(model).fit(X, IRIS[1]).predict(X)) == {0}  # ties go to the first class

@@ -33,39 +33,7 @@ def one_class(n, d, random_state=0):
     return X, float(n), statistics.means[0], statistics.scatters[0]
 
 
-def measure_power(d, measure):
-    """Power of 1/|Sigma| in the element of integration: (4.16), or 0 for Lebesgue."""
-    return (d + 2) / 2 if measure == "fisher" else 0.0
-
-
 # ---------------------------------------------------------------- the integrals of chapter 4
-
-
-@pytest.mark.parametrize("measure", MEASURES)
-def test_4_17_to_4_20_and_4_22_4_24_by_quadrature_in_one_dimension(measure):
-    X, n, mean, scatter = one_class(6, 1)
-    q, B = 4.0, 1.3
-
-    def posterior(mu, v):  # likelihood (4.1) x prior (4.20) x measure (4.16)
-        squares = sum((x - mu) ** 2 for x in X[:, 0])
-        likelihood = np.exp(-0.5 * squares / v) / (2 * np.pi * v) ** (n / 2)
-        return likelihood * np.exp(-0.5 * B / v) * v ** (-q / 2 - measure_power(1, measure))
-
-    t, log_v = np.meshgrid(np.linspace(-15, 15, 601), np.linspace(-7, 12, 801))
-    v, cell = np.exp(log_v), (t[0, 1] - t[0, 0]) * (log_v[1, 0] - log_v[0, 0])
-    mu = mean[0] + t * np.sqrt(v / n)
-
-    def integral(f):  # in coordinates t = (mu - mean)/sqrt(v/n) and log v, where the trapezium rule converges fast
-        return (f(mu, v) * np.sqrt(v / n) * v).sum() * cell
-
-    alpha = integral(posterior)
-    assert_allclose(
-        log_marginal_likelihood(n, scatter, seed=np.eye(1) * B, dof=q, measure=measure), np.log(alpha), rtol=1e-6
-    )
-    for x in (-1.0, 0.4, 3.0):
-        expected = integral(lambda mu, v, x=x: posterior(mu, v) * stats.norm.pdf(x, mu, np.sqrt(v))) / alpha
-        ours = log_predictive(np.array([[x]]), n, mean, scatter, seed=np.eye(1) * B, dof=q, measure=measure)
-        assert_allclose(np.exp(ours[0]), expected, rtol=1e-6)
 
 
 def test_A_6_has_half_of_d_times_d_minus_one():
