@@ -908,7 +908,7 @@ def drawn_copies(bits: Array, label: Array, masks: Array, rate: float, point: Po
     drawn = np.array([of_copies(with_gaps(bits, rate, rng)) for _ in range(300)])
     stated = np.concatenate([[point.value], point.gradient.ravel()])
     error = drawn.std(axis=0, ddof=1) / np.sqrt(len(drawn))
-    return stated - summed, ((drawn.mean(axis=0) - stated) / np.where(error > 1e-9, error, np.inf))
+    return stated - summed, (drawn.mean(axis=0) - stated) / np.maximum(error, 1e-9)  # some do not move with the draw
 
 
 def targets_of_unlabelled_rows(bits: Array, label: Array, every: Array) -> list[Array]:
