@@ -86,16 +86,16 @@ def contributions(
     model, X, names = _table(model, X)
     check_choice("method", method, ("hidden", "shapley"))
     check_choice("value", value, ("log_proba", "log_odds", "proba"))
-    d = X.shape[1]
+    d, found = X.shape[1], np.empty((*X.shape, len(model.classes_)))
+    graph, missing = _dependence(model, X)
     if method == "hidden":
-        v = _values(_log_posteriors(model, X, ~np.eye(d + 1, d, dtype=bool)), value)
-        found = (v[-1] - v[:-1]).swapaxes(0, 1)
-    elif value == "log_odds" and not _dependence(model, X)[0].all():
-        found = _over_connected_sets(model, X)
+        found[:] = _weighted(model, X, value, ~np.eye(d + 1, d, dtype=bool), np.vstack([-np.eye(d), np.ones(d)]))
+    elif value == "log_odds" and not graph.all():
+        for pattern in np.unique(missing, axis=0):
+            rows = (missing == pattern).all(axis=1)
+            found[rows] = _weighted(model, X[rows], value, *_connected_sets(graph, pattern))
     elif d <= MOST_FEATURES:
-        parts = slices(max(1, len(X)), max(1, LARGEST_TABLE >> d))  # no rows: the model refuses them
-        v_of_parts = (_values(_of_all_sets(model, X.iloc[rows]), value) for rows in parts)
-        found = np.concatenate([shapley_values(v).swapaxes(0, 1) for v in v_of_parts])
+        found[:] = _weighted(model, X, value, *_all_sets(d))
     else:
         raise ValueError(
             f"X has {d} features: Shapley values of {'log ' * (value != 'proba')}posteriors take all 2^d sets of at "
@@ -120,53 +120,35 @@ def shapley_values(values: Array) -> Array:
     -------
     array of shape (d, ...)
     """
-    sets, d = np.arange(len(values)), len(values).bit_length() - 1
-    weight = np.array([1 / (d * comb(d - 1, k)) for k in range(d)])[np.minimum(np.bitwise_count(sets), d - 1)]
-    without = [sets[(sets >> j) % 2 == 0] for j in range(d)]
-    return np.stack([np.tensordot(weight[S], values[S + 2**j] - values[S], 1) for j, S in enumerate(without)])
+    return np.tensordot(_all_sets(len(values).bit_length() - 1)[1], values, (0, 0))
 
 
-def _values(log_P: Array, value: str) -> Array:
-    """The values of sets, from the log posteriors that they give."""
-    if value != "proba" and not np.isfinite(log_P).all():
-        raise ValueError("X has rows of which a class has the posterior zero: give the model a prior_strength > 0")
-    return np.exp(log_P) if value == "proba" else log_P
+def _weighted(model: GenerativeClassifier, X: pd.DataFrame, value: str, seen: NDArray[np.bool_], share: Array) -> Array:
+    """Σ_S w_Sj v(S), shape (n, d, r), for sets S of features that are ``seen``, whose ``share`` is w, both (s, d)."""
+    found = []
+    for rows in slices(max(1, len(X)), max(1, LARGEST_TABLE // len(seen))):  # no rows: the model refuses them
+        log_P = _log_posteriors(model, X.iloc[rows], seen)
+        if value != "proba" and not np.isfinite(log_P).all():
+            raise ValueError("X has rows of which a class has the posterior zero: give the model a prior_strength > 0")
+        found.append(np.tensordot(share, np.exp(log_P) if value == "proba" else log_P, (0, 0)).swapaxes(0, 1))
+    return np.concatenate(found)
 
 
-def _of_all_sets(model: GenerativeClassifier, X: pd.DataFrame) -> Array:
-    """log p(y | x_S), shape (2^d, n, r), of all sets S, the bits of their numbers; Gaussians know a faster way."""
-    family, rows = getattr(model, "family_", None), model._check_X(X)
-    if hasattr(family, "log_joint_of_sets") and not np.isnan(rows).any():
-        while hasattr(model, "estimator_"):  # of a calibrated one the joint model
-            model = model.estimator_
-        return log_softmax(family.log_joint_of_sets(rows, model._fitted_parameters()), axis=2)
-    return _log_posteriors(model, X, (np.arange(2 ** X.shape[1])[:, None] >> np.arange(X.shape[1])) % 2 == 1)
+def _all_sets(d: int) -> tuple[NDArray[np.bool_], Array]:
+    """All sets of d features, the bits of their numbers, and their shares in Shapley values, both (2^d, d)."""
+    seen = (np.arange(2**d)[:, None] >> np.arange(d)) % 2 == 1
+    size, weight = seen.sum(axis=1, keepdims=True), np.array([*(1 / (d * comb(d - 1, k)) for k in range(d)), 0.0])
+    return seen, np.where(seen, weight[size - 1], -weight[size])
 
 
-def _over_connected_sets(model: GenerativeClassifier, X: pd.DataFrame) -> Array:
-    r"""Shapley values of log odds: of log p(y | x_S) but for a term that is the same for all classes.
+def _connected_sets(graph: NDArray[np.bool_], missing: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], Array]:
+    r"""Sets of features outside of connected ones C, and their shares in Shapley values of log odds, both (s, d).
 
     .. math:: \phi_j = \sum_{\partial C \ni j} \frac{(b-1)!\,c!}{(b+c)!}\, w_C - \sum_{C \ni j}
               \frac{b!\,(c-1)!}{(b+c)!}\, w_C, \qquad w_C = \log p(x_{-C} \mid y) - \log p(x \mid y),
 
-    over the connected sets C of c features, with b in the boundary ∂C.
-    """
-    graph, missing = _dependence(model, X)
-    found = np.zeros((*X.shape, len(model.classes_)))
-    for pattern in np.unique(missing, axis=0):
-        rows, (inside, edge) = np.flatnonzero((missing == pattern).all(axis=1)), _connected_sets(graph, pattern)
-        c, b = inside.sum(axis=1)[:, None], edge.sum(axis=1)[:, None]
-        share = edge * beta(np.maximum(b, 1), c + 1) - inside * beta(b + 1, c)
-        for part in slices(len(rows), max(1, LARGEST_TABLE // len(inside))):
-            log_P = _values(_log_posteriors(model, X.iloc[rows[part]], np.vstack([~inside, ~pattern])), "log_odds")
-            found[rows[part]] = np.einsum("sd,snr->ndr", share, log_P[:-1] - log_P[-1])
-    return found
-
-
-def _connected_sets(graph: NDArray[np.bool_], missing: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Connected sets of features that are not ``missing``, and their boundaries, shape (2, s, d).
-
-    What is missing is summed out: its neighbours are joined.
+    over the connected sets C of c features, with b in the boundary ∂C; log p(y | x_S), which stands in the place of
+    log p(x_S | y), differs by what all classes share. What is ``missing`` is summed out: its neighbours are joined.
     """
     joined = graph & ~np.eye(len(graph), dtype=bool)
     for j in np.flatnonzero(missing):
@@ -186,8 +168,12 @@ def _connected_sets(graph: NDArray[np.bool_], missing: NDArray[np.bool_]) -> NDA
                 "exact for fewer features, or for features that depend on fewer others"
             )
         grown = {s | bit: (edge | near[bit]) & ~(s | bit) for s, edge in grown.items() for bit in near if edge & bit}
-    bits = [[[s >> j & 1 for j in range(len(graph))] for s in sets] for sets in (found, found.values())]
-    return np.array(bits, dtype=bool)
+    bits = [[[s >> j & 1 for j in range(len(graph))] for s in sets] for sets in ((0, *found), (0, *found.values()))]
+    inside, edge = np.array(bits, dtype=bool)
+    c, b = inside.sum(axis=1, keepdims=True), edge.sum(axis=1, keepdims=True)
+    share = edge * beta(np.maximum(b, 1), c + 1) - inside * beta(b + 1, np.maximum(c, 1))
+    share[0] = -share.sum(axis=0)  # of the empty C, in all w_C
+    return ~inside, share
 
 
 def sufficient_sets(
@@ -276,6 +262,11 @@ def _table(model: GenerativeClassifier | Pipeline, X: Any) -> tuple[GenerativeCl
 def _log_posteriors(model: GenerativeClassifier, X: pd.DataFrame, seen: NDArray[np.bool_]) -> Array:
     """log p(y | x_S), shape (p, n, r), of rows for sets S of features that are ``seen``, shape (p, d) or, where each
     row has sets of its own, (p, n, d)."""
+    of_sets = getattr(getattr(model, "family_", None), "log_joint_of_sets", None)  # a faster way to all of them
+    if len(seen) == 2 ** X.shape[1] and of_sets and not np.isnan(rows := model._check_X(X)).any():
+        while hasattr(model, "estimator_"):  # of a calibrated one the joint model
+            model = model.estimator_
+        return log_softmax(of_sets(rows, model._fitted_parameters()), axis=2)
     seen = seen[:, None] if seen.ndim == 2 else seen
     parts = []
     for some in np.array_split(seen, max(1, -(-len(seen) * len(X) // LARGEST_TABLE))):
