@@ -1,6 +1,4 @@
-"""Displays of classifiers: regions, paths, the choice of a weight, networks, reliability, reasons. Needs matplotlib.
-
-It comes with the extra ``plot``: ``pip install "rcpkg[plot]"``.
+"""Displays of classifiers: regions, paths, weights, networks, reliability, reasons; ``pip install "rcpkg[plot]"``.
 
 Examples
 --------
@@ -18,6 +16,7 @@ Examples
 """
 
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any, Self
 
 try:
@@ -28,7 +27,7 @@ except ImportError as error:
     raise ImportError("rcpkg.plotting draws with matplotlib, the extra plot: pip install matplotlib") from error
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.stats import binomtest
 
 from rcpkg.checks import check_number
@@ -52,6 +51,20 @@ class Display:
         What the picture shows, in words.
     """
 
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, *data: ArrayLike, name: str | None = None, ax: Axes | None = None, **options: Any
+    ) -> Self:
+        """Make it, of the estimator, rows and labels and by the options that the class takes, and draw it by `plot`.
+
+        Raises
+        ------
+        ValueError
+            If the estimator is not fitted, or has not what is drawn.
+        """
+        display: Callable[..., Self] = cls
+        return display(estimator, *data, **options).plot(ax=ax, name=name)
+
     def plot(self, *, ax: Axes | None = None, name: str | None = None) -> Self:
         """Draw it, into ``ax`` if given, where others of its kind may be drawn; ``name`` is for a legend."""
         self.ax_ = plt.subplots()[1] if ax is None else ax
@@ -63,66 +76,44 @@ class Display:
         raise NotImplementedError
 
 
-class FitDisplay(Display):
-    """A picture of what a fit has kept as the attribute ``kept``, which is the first argument of the constructor."""
-
-    kept: str
-
-    @classmethod
-    def from_estimator(cls, estimator: Any, *, name: str | None = None, ax: Axes | None = None, **options: Any) -> Self:
-        """Of a fitted estimator; ``options`` are those of the constructor, ``name`` and ``ax`` those of `plot`.
-
-        Raises
-        ------
-        ValueError
-            If the estimator does not have what is drawn.
-        """
-        if not hasattr(estimator, cls.kept):
-            raise ValueError(f"estimator must be fitted and have {cls.kept}; {type(estimator).__name__} has none")
-        display: Callable[..., Self] = cls
-        return display(getattr(estimator, cls.kept), **options).plot(name=name, ax=ax)
+def _kept(estimator: Any, attribute: str) -> Any:
+    """What a fit has kept."""
+    if not hasattr(estimator, attribute):
+        raise ValueError(f"estimator must be fitted and have {attribute}; {type(estimator).__name__} has none")
+    return getattr(estimator, attribute)
 
 
 class DecisionRegionsDisplay(Display):
-    r"""The plane coloured by :math:`\hat y(x)`, with the rows of X over it.
+    r"""The plane coloured by :math:`\hat y(x)`, over the range of X and a margin of 5 %, with the rows over it.
 
     Parameters
     ----------
-    region : array of int, shape (resolution, resolution)
-        Place of the class decided for, at each point of a grid.
-    extent : tuple (left, right, bottom, top)
-    classes : list of labels
-    X, y : arrays of shape (n, 2) and (n,)
-        Rows to scatter; without labels none are.
+    estimator : fitted classifier of two features
+    X : array-like of shape (n, 2)
+    y : array-like of shape (n,), optional
+        Labels, without which no rows are drawn.
+    resolution : int, default=200
+        Points of the grid on each side.
+
+    Raises
+    ------
+    ValueError
+        If X has not two columns, or there are more classes than colours.
     """
 
-    def __init__(self, *, region: NDArray[Any], extent: tuple, classes: list, X: Array, y: ArrayLike | None) -> None:
-        self.region, self.extent, self.classes, self.X, self.y = region, extent, classes, X, y
-
-    @classmethod
-    def from_estimator(
-        cls, estimator: Any, X: ArrayLike, y: ArrayLike | None = None, *, resolution: int = 200, ax: Axes | None = None
-    ) -> Self:
-        """Of a fitted classifier of two features; the plot covers the range of X and a margin of 5 %.
-
-        Raises
-        ------
-        ValueError
-            If X has not two columns, or there are more classes than colours.
-        """
+    def __init__(self, estimator: Any, X: ArrayLike, y: ArrayLike | None = None, *, resolution: int = 200) -> None:
         columns, X = getattr(X, "columns", None), np.asarray(X, dtype=float)
+        self.X, self.y, self.classes = X, y, list(estimator.classes_)
         if X.ndim != 2 or X.shape[1] != 2:
             raise ValueError(f"X must have two columns to be drawn in the plane; got shape {X.shape}")
-        classes = list(estimator.classes_)
-        if len(classes) > len(palette):
-            raise ValueError(f"at most {len(palette)} classes can be told apart; got {len(classes)}")
-        low, high = X.min(axis=0), X.max(axis=0)
-        margin = 0.05 * (high - low)
-        sides = np.linspace(low - margin, high + margin, resolution).T
+        if len(self.classes) > len(palette):
+            raise ValueError(f"at most {len(palette)} classes can be told apart; got {len(self.classes)}")
+        margin = 0.05 * np.ptp(X, axis=0)
+        sides = np.linspace(X.min(axis=0) - margin, X.max(axis=0) + margin, resolution).T
         grid = np.stack(np.meshgrid(*sides), axis=-1).reshape(-1, 2)
         decided = estimator.predict(grid if columns is None else pd.DataFrame(grid, columns=columns))
-        region = np.searchsorted(classes, decided).reshape(resolution, resolution)
-        return cls(region=region, extent=(*sides[:, [0, -1]].ravel(),), classes=classes, X=X, y=y).plot(ax=ax)
+        self.region = np.searchsorted(self.classes, decided).reshape(resolution, resolution)
+        self.extent = tuple(sides[:, [0, -1]].ravel())
 
     def _draw(self, ax: Axes, name: str | None) -> str:
         r = len(self.classes)
@@ -139,22 +130,20 @@ class DecisionRegionsDisplay(Display):
         return f"The plane of two features, coloured by the class decided for: {parts} of it."
 
 
-class TargetWeightDisplay(FitDisplay):
+class TargetWeightDisplay(Display):
     """What each weight of the target achieved on rows left out, with a band of one standard error.
 
-    Losses that differ by more than a factor of ten, as with few rows and hardly any target, are on a logarithmic axis.
+    Of several targets the best one is drawn. Losses that differ by more than a factor of ten, as with few rows and
+    hardly any target, are on a logarithmic axis.
 
     Parameters
     ----------
-    cv_results : DataFrame
-        Of a fitted `RiskCalibrationCV`: the columns target_weight, log_loss and std_error; of several targets, in the
-        column target, the best one is drawn.
+    estimator : fitted RiskCalibrationCV
     """
 
-    kept = "cv_results_"
-
-    def __init__(self, cv_results: pd.DataFrame) -> None:
-        table = cv_results[cv_results.target_weight > 0]  # the last row may be the closed form
+    def __init__(self, estimator: Any) -> None:
+        table = _kept(estimator, "cv_results_")
+        table = table[table.target_weight > 0]  # the last row may be the closed form
         if "target" in table:
             table = table[table.target == table.target.iloc[table.log_loss.argmin()]]
         self.weight, self.log_loss, self.std_error = table[["target_weight", "log_loss", "std_error"]].to_numpy(float).T
@@ -174,20 +163,16 @@ class TargetWeightDisplay(FitDisplay):
         )
 
 
-class CalibrationPathDisplay(FitDisplay):
+class CalibrationPathDisplay(Display):
     """Losses of the training rows along a calibration, from the closed form to the model returned.
 
     Parameters
     ----------
-    history : DataFrame
-        Of a fitted `RiskCalibration`, or of another learner of its kind: one row an iteration, the first that of the
-        closed form, with one column a loss.
+    estimator : fitted RiskCalibration, or another learner of its kind
     """
 
-    kept = "history_"
-
-    def __init__(self, history: pd.DataFrame) -> None:
-        self.history = history
+    def __init__(self, estimator: Any) -> None:
+        self.history = _kept(estimator, "history_")
 
     def _draw(self, ax: Axes, name: str | None) -> str:
         said = []
@@ -202,32 +187,22 @@ class CalibrationPathDisplay(FitDisplay):
         return f"Losses of the training rows over {len(self.history) - 1} iterations: {', '.join(said)}."
 
 
-class NetworkDisplay(FitDisplay):
+class NetworkDisplay(Display):
     """A Bayesian network classifier: the class above, each feature in a layer below those of its parents.
 
     The class, a parent of every feature, has thin dashed lines; dark arrows join the features.
 
     Parameters
     ----------
-    parents : list of lists of int
-        The parents of each feature, of a fitted `TAN` or `KDependenceBayes`; of a calibrated network its
-        ``estimator_`` has them.
-    names : list of str, optional
-        Of the features; x0, x1, … by default.
+    estimator : fitted TAN or KDependenceBayes
+        Of a calibrated network its ``estimator_``.
     class_name : str, default="class"
         What to write into the node of the class.
     """
 
-    kept = "parents_"
-
-    def __init__(self, parents: list[list[int]], names: list[str] | None = None, class_name: str = "class") -> None:
-        self.parents, self.class_name = parents, class_name
-        self.names = [f"x{j}" for j in range(len(parents))] if names is None else [*map(str, names)]
-
-    @classmethod
-    def from_estimator(cls, estimator: Any, **options: Any) -> Self:
-        """Of a fitted network, with its names of features; ``options`` are those of the constructor and of `plot`."""
-        return super().from_estimator(estimator, names=getattr(estimator, "feature_names_in_", None), **options)
+    def __init__(self, estimator: Any, *, class_name: str = "class") -> None:
+        self.parents, self.class_name = _kept(estimator, "parents_"), class_name
+        self.names = [*map(str, getattr(estimator, "feature_names_in_", [f"x{j}" for j in range(len(self.parents))]))]
 
     def _places(self) -> Array:
         """Places (d, 2) of features, each in a layer below those of its parents, near the mean of their places."""
@@ -262,48 +237,26 @@ class NetworkDisplay(FitDisplay):
 
 
 class ReliabilityDisplay(Display):
-    """How often a class is right, by the probability that it was given, with intervals for each bin.
-
-    The class is the predicted one of each row, or always the same if it is named.
+    """How often a class is right, by the probability that it was given, with 95 % intervals by Wilson for each bin.
 
     Parameters
     ----------
-    bins : DataFrame
-        A line for each bin that has rows: the mean probability of the class (``confidence``), the share of the rows
-        that are of it (``accuracy``), the ends of its 95 % interval by Wilson (``low``, ``high``), and ``n_rows``.
+    estimator : fitted classifier
+    X, y : rows and their labels
     pos_label : label, optional
-        The class; without it the predicted one.
+        The class; by default that predicted of each row.
+    n_bins : int, default=10
+        Of equal width.
+
+    Raises
+    ------
+    ValueError
+        If the posteriors have not a row for each label and a column for each class, or ``pos_label`` is no class.
     """
 
-    def __init__(self, *, bins: pd.DataFrame, pos_label: Any = None) -> None:
-        self.bins, self.pos_label = bins, pos_label
-
-    @classmethod
-    def from_estimator(cls, estimator: Any, X: ArrayLike, y: ArrayLike, **options: Any) -> Self:
-        """Of a fitted classifier on rows with labels; ``options`` are those of `from_predictions`."""
-        return cls.from_predictions(y, estimator.predict_proba(X), classes=estimator.classes_, **options)
-
-    @classmethod
-    def from_predictions(
-        cls,
-        y_true: ArrayLike,
-        y_proba: ArrayLike,
-        *,
-        classes: ArrayLike,
-        pos_label: Any = None,
-        n_bins: int = 10,
-        name: str | None = None,
-        ax: Axes | None = None,
-    ) -> Self:
-        """Of posteriors (n, r) in the order of the ``classes``; bins have equal width, ``name`` is for a legend.
-
-        Raises
-        ------
-        ValueError
-            If ``y_proba`` has not a row for each label and a column for each class, or ``pos_label`` is no class.
-        """
+    def __init__(self, estimator: Any, X: ArrayLike, y: ArrayLike, *, pos_label: Any = None, n_bins: int = 10) -> None:
         check_number("n_bins", n_bins, 1, integer=True)
-        y, P, labels = np.asarray(y_true), np.asarray(y_proba, dtype=float), np.asarray(classes)
+        y, P, labels = map(np.asarray, (y, estimator.predict_proba(X), estimator.classes_))
         if P.shape != (len(y), len(labels)):
             raise ValueError(f"y_proba must have the shape {len(y), len(labels)}; got {P.shape}")
         if pos_label is not None and pos_label not in labels:
@@ -314,8 +267,14 @@ class ReliabilityDisplay(Display):
         _, number, n_rows = np.unique(number, return_inverse=True, return_counts=True)
         hits = np.bincount(number, right).astype(int)
         bins = pd.DataFrame([binomtest(*pair).proportion_ci(method="wilson") for pair in zip(hits, n_rows)])
-        bins = bins.assign(confidence=np.bincount(number, p) / n_rows, accuracy=hits / n_rows, n_rows=n_rows)
-        return cls(bins=bins, pos_label=pos_label).plot(ax=ax, name=name)
+        self.bins = bins.assign(confidence=np.bincount(number, p) / n_rows, accuracy=hits / n_rows, n_rows=n_rows)
+        self.pos_label = pos_label
+
+    @classmethod
+    def from_predictions(cls, y_true: ArrayLike, y_proba: ArrayLike, *, classes: ArrayLike, **options: Any) -> Self:
+        """Of posteriors (n, r) in the order of the ``classes``; ``options`` are those of `from_estimator`."""
+        given = SimpleNamespace(predict_proba=np.asarray, classes_=classes)
+        return cls.from_estimator(given, y_proba, y_true, **options)
 
     def _draw(self, ax: Axes, name: str | None) -> str:
         k, bins = len(ax.containers) % len(palette), self.bins
@@ -336,49 +295,33 @@ class ReliabilityDisplay(Display):
 
 
 class WaterfallDisplay(Display):
-    """The log odds of two classes for one row, from the class weights feature by feature to the posterior.
+    """Log odds of the two most probable classes for one row: Shapley values, from the class weights to the posterior.
 
     Parameters
     ----------
-    nats : array of shape (k,)
-        Contributions to the log odds, the greatest first.
-    names : list of k str
-    start : float
-        Log odds before any feature is known.
-    classes : pair of labels
-        The log odds are of the first against the second.
+    estimator : fitted GenerativeClassifier with marginals, or a pipeline that ends in one
+    X : array-like or frame of shape (1, d)
+    n_features : int, default=10
+        The features that matter most; the others are summed.
+
+    Raises
+    ------
+    ValueError
+        If X is not one row.
     """
 
-    def __init__(self, *, nats: Array, names: list[str], start: float, classes: tuple[Any, Any]) -> None:
-        self.nats, self.names, self.start, self.classes = nats, names, start, classes
-
-    @classmethod
-    def from_estimator(cls, model: Any, row: ArrayLike, *, n_features: int = 10, ax: Axes | None = None) -> Self:
-        """Of the two most probable classes, by the Shapley values of the log odds of one row.
-
-        Parameters
-        ----------
-        model : fitted GenerativeClassifier with marginals, or a pipeline that ends in one
-        row : array-like or frame of shape (1, d)
-        n_features : int, default=10
-            The features that matter most; the others are summed.
-        ax : matplotlib Axes, optional
-        """
-        log_P = model.predict_log_proba(row)
+    def __init__(self, estimator: Any, X: ArrayLike, *, n_features: int = 10) -> None:
+        log_P = estimator.predict_log_proba(X)
         if len(log_P) != 1:
-            raise ValueError(f"row must be one row; got {len(log_P)}")
+            raise ValueError(f"X must be one row; got {len(log_P)}")
         first, second = log_P[0].argsort()[:-3:-1]
-        found = contributions(model, row, "shapley", "log_odds").droplevel("row")
-        nats = found.iloc[:, first] - found.iloc[:, second]
-        nats.index = [name if isinstance(name, str) else f"x{name}" for name in nats.index]
-        nats = nats.sort_values(key=lambda gains: -gains.abs(), kind="stable")
+        found = contributions(estimator, X, "shapley", "log_odds").droplevel("row")
+        nats = (found.iloc[:, first] - found.iloc[:, second]).sort_values(key=lambda gains: -gains.abs(), kind="stable")
+        names = [name if isinstance(name, str) else f"x{name}" for name in nats.index]
+        self.classes = estimator.classes_[first], estimator.classes_[second]
+        self.start = log_P[0, first] - log_P[0, second] - nats.sum()
         rest = {f"{len(nats) - n_features} others": nats[n_features:].sum()} if n_features < len(nats) else {}
-        return cls(
-            nats=np.append(nats[:n_features], [*rest.values()]),
-            names=[*nats.index[:n_features], *rest],
-            start=log_P[0, first] - log_P[0, second] - nats.sum(),
-            classes=(model.classes_[first], model.classes_[second]),
-        ).plot(ax=ax)
+        self.nats, self.names = np.append(nats[:n_features], [*rest.values()]), [*names[:n_features], *rest]
 
     def _draw(self, ax: Axes, name: str | None) -> str:
         ends, (first, second) = self.start + np.cumsum(self.nats), self.classes
