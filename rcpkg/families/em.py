@@ -1,6 +1,6 @@
 """Closed forms of training rows with gaps, by EM (Dempster, Laird and Rubin, 1977)."""
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from functools import partial
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from rcpkg.base import Array, InvalidStatistics
 from rcpkg.checks import warn
-from rcpkg.families.constants import EM_STEPS, EM_TOL
+from rcpkg.families.constants import EM_STEPS, EM_TOL, SHORT_STEPS
 from rcpkg.families.statistics import Statistics
 from rcpkg.progress import tell
 from rcpkg.rows import Block, Rows
@@ -74,6 +74,14 @@ def ascend(model: Any, rows: Rows, start: Statistics, steps: int, values: list[f
         statistics = total.expected
         if model.has_lost(statistics):
             return None
+
+
+def best_ascent(model: Any, rows: Rows, starts: Iterable[Statistics]) -> Ascent | None:
+    """The ascent from the start that is the most probable after `SHORT_STEPS`; None where no start keeps all parts."""
+    few = min(SHORT_STEPS, model.max_iter)
+    found = filter(None, [ascend(model, rows, start, few) for start in starts])
+    best = max(found, key=lambda ascent: ascent.values[-1], default=None)
+    return best and ascend(model, rows, best.statistics, model.max_iter, best.values[:-1])
 
 
 def valued(model: Any, parameters: Any, block: Block) -> Statistics:

@@ -21,15 +21,14 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.metaestimators import available_if
 
 from rcpkg.base import Array, InvalidStatistics, constructed
 from rcpkg.capabilities import Unsupported
 from rcpkg.checks import check_number, refusal, warn
 from rcpkg.choice import folds, log_losses
 from rcpkg.families.classifier import ClosedFormClassifier
-from rcpkg.families.constants import LOST, MOST_COMPONENTS, ROWS_PER_COMPONENT, SHORT_STEPS
-from rcpkg.families.em import Ascent, ascend
+from rcpkg.families.constants import LOST, MOST_COMPONENTS, ROWS_PER_COMPONENT
+from rcpkg.families.em import Ascent, best_ascent
 from rcpkg.families.family import ClassPrior, Family, Weigh, if_all_have, safe_counts
 from rcpkg.families.portions import COLUMNS, BlockSummary, encoded, first_rows, rows_and_weight
 from rcpkg.families.statistics import Statistics, class_counts, one_hot
@@ -61,6 +60,11 @@ class MixtureSettings(ClassPrior):
     random_state: int | np.random.RandomState | None = None
 
 
+def _that_of(part: str, name: str) -> Any:
+    """The method or property of a ``part`` of the mixture, as one of the mixture."""
+    return property(lambda mixture: getattr(getattr(mixture, part), name))
+
+
 @constructed
 class MixtureFamily(MixtureSettings, Family):
     """Mixtures of members of a family ``component``, whose classes are the pairs (y, k) or, shared, the components k.
@@ -73,7 +77,6 @@ class MixtureFamily(MixtureSettings, Family):
     sizes: ClassVar[NDArray[np.intp] | None] = None  # numbers of components of the classes, once rows are known
     log_likelihoods: ClassVar[Array] = np.empty(0)  # of the steps of EM, with the log prior, in nats a row
     _number = 1  # of components, greatest
-    _in_fold = False
     _pseudo: ClassVar[Statistics | None] = None  # of each component a row, on average one of its class
     _decided: ClassVar[tuple[Statistics, MixtureParameters] | None] = None  # where EM has ended
 
@@ -82,7 +85,6 @@ class MixtureFamily(MixtureSettings, Family):
         return [self.component]
 
     def describe(self, **rows: Any) -> Self:
-        """The component's family knows the same."""
         self.component = copy(self.component).describe(**rows)
         return super().describe(**rows)
 
@@ -114,9 +116,8 @@ class MixtureFamily(MixtureSettings, Family):
         share = np.exp(log_pairs - largest[..., self.classes_of])
         total = np.add.reduceat(share, self.starts, axis=-1)
         empty = total == 0
-        if empty.any():
-            share = np.where(empty[..., self.classes_of], 1.0, share)
-        share /= np.add.reduceat(share, self.starts, axis=-1)[..., self.classes_of]
+        np.copyto(share, 1.0, where=empty[..., self.classes_of])
+        share /= np.where(empty, self.sizes, total)[..., self.classes_of]
         with np.errstate(divide="ignore"):
             return np.log(total) + largest, share
 
@@ -132,8 +133,7 @@ class MixtureFamily(MixtureSettings, Family):
         return pairs.reshape(*pairs.shape[:-1], len(self.sizes), -1).sum(axis=-2) if self.shared else pairs
 
     def _expected(self, X: Any, weights: Array, shares: Array, *theta: Any) -> Statistics:
-        """Statistics of rows that count by weights (n, r), and in the pairs by their ``shares`` of these; complete rows
-        need no parameters."""
+        """Statistics of rows of weights (n, r), with the ``shares`` of the pairs; complete rows need no θ."""
         pairs = weights[:, self.classes_of] * shares
         take = self.component.expected_statistics if theta else self.component.statistics
         components = take(X, self._over_classes(pairs), *theta)
@@ -225,9 +225,8 @@ class MixtureFamily(MixtureSettings, Family):
         """Observed weights of classes and components, which are pooled ones of their family."""
         components, size = self.component.pooled_parameters(self.with_pseudo_rows(statistics).components)
         log_prior = self.class_log_prior(statistics.count)
-        log_pairs = self.component.log_class_probabilities(components)
-        if self.shared:
-            log_pairs = log_pairs[self.places] + log_prior[self.classes_of]
+        within = log_prior[self.classes_of] if self.shared else 0.0
+        log_pairs = self.component.log_class_probabilities(components)[self.places] + within
         return self._joined(log_prior, log_pairs, components), size
 
     @if_all_have
@@ -237,18 +236,8 @@ class MixtureFamily(MixtureSettings, Family):
         log_prior = np.full(len(self.sizes), -np.log(len(self.sizes)))
         return self._joined(log_prior, (log_prior - np.log(self.sizes))[self.classes_of], components), size
 
-    def encode(self, X: Array) -> Any:
-        return self.component.encode(X)
-
-    def representatives(self, X: Array) -> Array:
-        return self.component.representatives(X)
-
-    def log_base(self, X: Array) -> Array | float:
-        return self.component.log_base(X)
-
-    @property
-    def unseen(self) -> NDArray[np.intp]:
-        return self.component.unseen
+    encode, representatives = _that_of("component", "encode"), _that_of("component", "representatives")
+    log_base, unseen = _that_of("component", "log_base"), _that_of("component", "unseen")
 
     @property
     def has_prior(self) -> bool:
@@ -266,7 +255,6 @@ class MixtureFamily(MixtureSettings, Family):
         return alike and self.component.same_form(other.component)
 
     def check_complete(self, X: Any) -> None:
-        """Refuse: the component of each row is missing."""
         said = "a mixture does not know the component of any row, which leaves calibration by safe steps"
         raise Unsupported(f"{said}: take RiskCalibration or RiskCalibrationCV")
 
@@ -298,10 +286,7 @@ class MixtureFamily(MixtureSettings, Family):
             self._number = self._chosen(rows)
 
     def _chosen(self, rows: Rows) -> int:
-        """The least number of components whose log-loss on rows left out is within a standard error of the best.
-
-        Log-loss and not BIC: BIC rates p(x, y), of which most says nothing of the class.
-        """
+        """The least number whose log-loss on rows left out is within an error of the best; BIC would rate p(x), too."""
         block = rows.only("n_components='cv'")
         if np.ndim(block.y) == 2 or (most := int(np.bincount(block.y).max())) < 2:
             return 1
@@ -319,58 +304,55 @@ class MixtureFamily(MixtureSettings, Family):
     def _left_out(self, block: Block, k: int, train: NDArray, held: NDArray) -> Array:
         """Log-losses of the rows ``held`` at the closed form of the others with k components, infinite if none."""
         family, held_out = deepcopy(self), block.part(held)
-        family.n_components, family._number, family._in_fold = k, k, True
         try:
-            statistics = family.closed_form_statistics(Blocks([encoded(family, block.part(train))]))
-            joint = family.log_joint(held_out.X, family.parameters(statistics))
+            best, _ = family._search(Blocks([encoded(family, block.part(train))]), k)
         except InvalidStatistics:
             return np.full(held_out.n, np.inf)
-        return log_losses(joint, held_out.y)
+        return log_losses(family.log_joint(held_out.X, best.parameters), held_out.y)
 
     def raw_statistics(self, rows: Rows) -> Statistics:
         return self.closed_form_statistics(rows.map(partial(encoded, copy(self))).kept())
 
     def fix_prior(self, statistics: Statistics, n_rows: int) -> MixtureParameters | None:
-        if self._decided and statistics is self._decided[0]:
-            return self._decided[1]
-        self.component.fix_prior(statistics.components, n_rows)
-        return None
+        """EM has decided on that of the components already."""
+        return self._decided[1] if self._decided and statistics is self._decided[0] else None
 
     def closed_form_statistics(self, rows: Rows) -> Statistics:
         """The statistics that EM leads to from the best of `n_starts` starts; one component is the family itself."""
+        best, number = self._search(rows, self._number)
+        if number < self._number:
+            said = f"with {self._number} components EM lost one from each of {self.n_starts} starts: there are {number}"
+            warn(f"{said}; set prior_strength > 0, or more n_starts", ConvergenceWarning)
+        if not best.converged:
+            said = f"EM still gained more than tol={self.tol:g} nats a row after {len(best.values)} steps"
+            warn(f"{said}: raise max_iter, or tol", ConvergenceWarning)
+        self.log_likelihoods, self._decided = np.array(best.values), (best.statistics, best.parameters)
+        return best.statistics
+
+    def _search(self, rows: Rows, most: int) -> tuple[Ascent, int]:
+        """EM with as many components a class, at most ``most``, as some start keeps, and this number."""
         rng, counts = check_random_state(self.random_state), rows.sum(partial(rows_and_weight, len(self.classes_)))
-        for number in range(self._number, 0, -1):
-            best = self._best_ascent(rows, counts, number, rng)
-            if best is not None:
-                self.log_likelihoods, self._decided = np.array(best.values), (best.statistics, best.parameters)
-                return best.statistics
+        for number in range(most, 0, -1):
+            if best := self._best_ascent(rows, counts, number, rng):
+                return best, number
         raise InvalidStatistics("EM has found no valid components: set prior_strength > 0, or take n_components=1")
 
     def _best_ascent(self, rows: Rows, counts: Statistics, number: int, rng: np.random.RandomState) -> Ascent | None:
         """EM with at most a ``number`` of components a class; None where no start keeps all of them."""
-        of_class = np.full_like(counts.rows, counts.rows.sum()) if self.shared else counts.rows
-        self._lay_out(np.clip(of_class // ROWS_PER_COMPONENT, 1, number).astype(np.intp))
+        n_rows = int(counts.rows.sum())
+        if self.shared:
+            counts = counts.map(lambda part: np.full_like(part, part.sum()))
+        self._lay_out(np.clip(counts.rows // ROWS_PER_COMPONENT, 1, number).astype(np.intp))
         self._pseudo, alone = None, not self.shared and (self.sizes == 1).all()
-        everywhere = rows if alone else rows.map(partial(_in_all, self, np.ones(len(self.sizes))))
+        everywhere = rows if alone else rows.map(partial(_in_all, self))
         components = self.component.closed_form_statistics(everywhere)
-        theta = self.component.fix_prior(components, int(counts.rows.sum()))
+        theta = self.component.fix_prior(components, n_rows)
         if alone:
             statistics = Statistics(count=counts.weight, pairs=counts.weight, components=components)
             return Ascent(statistics, self.parameters(statistics), [], True)
-        theta = self.component.parameters(components) if theta is None else theta
-        weight = np.full_like(counts.weight, counts.weight.sum()) if self.shared else counts.weight
-        self._pseudo = rows.sum(partial(_spread, self, theta, 1 / weight))
-        starts, few = self._starting(rows, theta, weight, rng), min(SHORT_STEPS, self.max_iter)
-        found = filter(None, [ascend(self, rows, start, few) for start in starts])
-        best = max(found, key=lambda ascent: ascent.values[-1], default=None)
-        best = best and ascend(self, rows, best.statistics, self.max_iter, best.values[:-1])
-        if best and number < self._number:
-            said = f"with {self._number} components EM lost one from each of {self.n_starts} starts: there are {number}"
-            warn(f"{said}; set prior_strength > 0, or more n_starts", ConvergenceWarning)
-        if best and not (best.converged or self._in_fold):
-            said = f"EM still gained more than tol={self.tol:g} nats a row after {len(best.values)} steps"
-            warn(f"{said}: raise max_iter, or tol", ConvergenceWarning)
-        return best
+        theta = theta or self.component.parameters(components)
+        self._pseudo = rows.sum(partial(_spread, self, theta, 1 / counts.weight))
+        return best_ascent(self, rows, self._starting(rows, theta, counts.weight, rng))
 
     def _starting(self, rows: Rows, theta: Any, weight: Array, rng: np.random.RandomState) -> Iterator[Statistics]:
         """Statistics of which each component has half from its class, or all rows, and half from one row of them."""
@@ -401,24 +383,15 @@ class MixtureFamily(MixtureSettings, Family):
         return not self.prior_strength and bool((class_counts(statistics.components) < LOST).any())
 
 
-def _in_all(mixture: MixtureFamily, factor: Array, block: Block) -> Block:
-    """Rows that count, times a ``factor`` of their class, in each component that they may belong to."""
-    weights = block.weights(len(factor)) * factor
-    if mixture.shared:
-        return block._replace(y=np.repeat(weights.sum(axis=1, keepdims=True), mixture.sizes[0], axis=1), weight=None)
-    return block._replace(y=weights[:, mixture.classes_of], weight=None)
+def _in_all(mixture: MixtureFamily, block: Block) -> Block:
+    """Rows that count in each component that they may belong to."""
+    weights = block.weights(len(mixture.sizes))[:, mixture.classes_of]
+    return block._replace(y=mixture._over_classes(weights), weight=None)
 
 
 def _spread(mixture: MixtureFamily, theta: Any, factor: Array, block: Block) -> Statistics:
-    """Statistics of such rows at parameters θ of the components."""
-    count = (block.weights(len(factor)) * factor).sum(axis=0)
-    components = mixture.component.expected_statistics(block.X, _in_all(mixture, factor, block).y, theta)
-    return Statistics(count=count, pairs=count[mixture.classes_of], components=components)
-
-
-def _takes_all_rows_at_once(model: Any) -> bool:
-    """No portion after portion; what is missing is the cause of the error."""
-    raise Unsupported("partial_fit is not to be had: EM goes through all rows many times; fit takes Rows, of any size")
+    """Statistics of such rows, which count a ``factor`` of their class, at parameters θ of the components."""
+    return mixture._expected(block.X, block.weights(len(factor)) * factor, np.ones(len(mixture.classes_of)), theta)
 
 
 class Mixture(MixtureSettings, ClosedFormClassifier, family=MixtureFamily):
@@ -542,11 +515,7 @@ class Mixture(MixtureSettings, ClosedFormClassifier, family=MixtureFamily):
         self.model_._set_columns(seen)
         self._take_columns()
 
-    def _all_representatives(self, seen: list[BlockSummary]) -> Array:
-        return self.model_._all_representatives(seen)
-
-    def _check_X(self, X: ArrayLike) -> Array:
-        return self.model_._check_X(X)
+    _check_X, _all_representatives = _that_of("model_", "_check_X"), _that_of("model_", "_all_representatives")
 
     def _with_family(self, family: MixtureFamily, statistics: Statistics, parameters: Any = None) -> Self:
         """With the settings of the components, too."""
@@ -555,13 +524,10 @@ class Mixture(MixtureSettings, ClosedFormClassifier, family=MixtureFamily):
         model.model = clone(model.model_)
         return model
 
-    @available_if(_takes_all_rows_at_once)
-    def partial_fit(self, *args: Any, **kwargs: Any) -> Self:
-        raise NotImplementedError
+    @property
+    def partial_fit(self) -> Any:
+        """Missing: EM goes through all rows many times."""
+        raise AttributeError("Mixture has no partial_fit, since EM goes through all rows many times: fit takes Rows")
 
     def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        if hasattr(self.model, "__sklearn_tags__"):
-            of_model = self.model.__sklearn_tags__()
-            tags.input_tags, tags.classifier_tags = of_model.input_tags, of_model.classifier_tags
-        return tags
+        return getattr(self.model, "__sklearn_tags__", super().__sklearn_tags__)()
