@@ -285,7 +285,7 @@ def gaussian_curvatures(model: QDA, X: Array) -> tuple[Array, Array]:
     return C / len(X), H
 
 
-def relative_curvatures() -> tuple[Array, float, float, pd.DataFrame, pd.Series, list[float]]:
+def relative_curvatures() -> tuple[Array, float, float, pd.DataFrame, bool, list[float]]:
     """Relative curvature at naive Bayes, and gains of steps of several lengths beside the bound.
 
     The model of two class weights alone has L = 1 everywhere, and its steps gain the bound itself: the last of what
@@ -320,13 +320,15 @@ def relative_curvatures() -> tuple[Array, float, float, pd.DataFrame, pd.Series,
             "at least": n / lr * kl_new + (n / lr - L * n) * kl_old,
         }
     steps = pd.DataFrame(steps).T.rename_axis("lr")
-    longer = (steps["lr L"] > 1) & (steps["at least"] > 0)
+    climbing = steps[steps["at least"] > 0]
+    longest = climbing["lr L"].max()
+    promised = bool(longest > 1 and (climbing["lr L"] < climbing["climbs if lr L is below"]).all())
     share, weights, equal = np.array([0.7, 0.3]), np.array([0.4, 0.6]), []
     for lr in (0.5, 1.0, 1.3):
         new = weights + lr * (share - weights)
         ahead, back = new @ np.log(new / weights), weights @ np.log(weights / new)
         equal.append(share @ np.log(new / weights) - (ahead / lr + (1 / lr - 1) * back))
-    return observed, at_truth, on_data, steps, longer, equal
+    return observed, at_truth, on_data, steps, promised, equal
 
 
 def unbounded_curvature() -> tuple[pd.DataFrame, list[Array], list[float], list[Array]]:
