@@ -264,23 +264,24 @@ def test_svm_knn_decides_by_the_dag():
         assert label == present[0]
 
 
+@pytest.mark.parametrize("k", [6, 60])
 @pytest.mark.parametrize("weights", ["uniform", "distance", "kernel", "tricube"])
-def test_bregman_knn_is_3_5_and_3_6(weights):
+def test_bregman_knn_is_3_5_and_3_6(weights, k):
+    """Of all sixty rows none lies beyond: the bandwidth is the distance of the last."""
     X, y = blobs()
-    model = BregmanKNN(n_neighbors=6, weights=weights).fit(X, y)
+    model = BregmanKNN(n_neighbors=k, weights=weights).fit(X, y)
     for x in blobs(random_state=1)[0][:10]:
         distance = np.sqrt(((X - x) ** 2).sum(axis=1))
-        near = np.argsort(distance)[:7]
-        near_distance = distance[near]
+        near = np.argsort(distance)
+        d, beyond = distance[near][:k], distance[near][min(k, 59)]
         w = {
-            "uniform": np.ones(6),
-            "distance": 1 / near_distance[:6],
-            "kernel": np.exp(-0.5 * (near_distance[:6] / near_distance[5]) ** 2),
-            "tricube": (1 - (near_distance[:6] / near_distance[6]) ** 3) ** 3,
+            "uniform": np.ones(k),
+            "distance": 1 / d,
+            "kernel": np.exp(-0.5 * (d / d[-1]) ** 2),
+            "tricube": (1 - (d / beyond) ** 3) ** 3,
         }[weights]
-        w /= w.sum()
-        alpha = 6 * np.array([w[y[near[:6]] == h].sum() for h in range(3)])
-        assert_allclose(model.predict_proba(x[None])[0], (alpha + 1) / (6 + 3), rtol=1e-10)
+        alpha = k * np.array([w[y[near[:k]] == h].sum() for h in range(3)]) / w.sum()
+        assert_allclose(model.predict_proba(x[None])[0], (alpha + 1) / (k + 3), rtol=1e-10)
 
 
 def test_neighbor_weights_at_the_edges():
