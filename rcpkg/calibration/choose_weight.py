@@ -49,7 +49,8 @@ from rcpkg.rows import Block, Rows, check_lengths
 TARGET_WEIGHTS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 BY_DEFAULT = ("pooled", "grand")  # targets: where one serves a table badly, rows left out tell (study choice-of-target)
 # weights that are tried where none are given: from 1 on by tenfold steps, then between the best and its neighbours
-FIRST_WEIGHT, DECADE, BETWEEN, MOST_DECADES = 1.0, 10.0, 3.0, 4
+FIRST_WEIGHT, BETWEEN, DECADE = TARGET_WEIGHTS[4:7]
+MOST_DECADES = 4
 WORTH = 1e-3  # nats a row that a weight must gain over the last for the next one, or a warning, to be worth while
 SCORING = ("log_loss", "error")
 PathsOf = Callable[..., list[TargetPath]]  # of a model and rows, one path a target

@@ -12,7 +12,7 @@ from sklearn.utils.validation import _num_samples
 
 from rcpkg.base import Array, InvalidStatistics
 from rcpkg.calibration.objective import Pass, sample_size
-from rcpkg.calibration.rules import Losses, calibration_weights, history_row
+from rcpkg.calibration.rules import Losses, calibration_weights
 from rcpkg.checks import check_class_prior, check_weights
 from rcpkg.columns import as_labels, in_columns
 from rcpkg.families import ClosedFormClassifier, Family, Statistics, class_counts
@@ -91,7 +91,8 @@ def after(
     counts = _extended(before.closed_form, given, before.closed_form.statistics_)
     by_counting = Pass(closed_form.family_, closed_form.family_.parameters(counts), calibration_weights, offset)(block)
     loss_of_counting = Losses(*(by_counting.losses / block.total_weight).tolist()).log_loss
-    history = history_row(len(before.history), losses, lr) | {"closed_form_log_loss": loss_of_counting}
+    history = {"iteration": len(before.history), **losses._asdict(), "step": lr}
+    history["closed_form_log_loss"] = loss_of_counting
     gained = FADING * before.gained + loss_of_counting - losses.log_loss
     model = closed_form._with_family(family, statistics)
     return Online(closed_form, drawn_to, model, [*before.history, history], gained)

@@ -64,8 +64,3 @@ def mean_losses(rows: Array, sample_weight: Array | None = None) -> Losses:
 def losses(log_posterior: Array, y: NDArray[np.intp], sample_weight: Array | None = None) -> Losses:
     """Mean losses of ``log_posterior``, shape (n, r), at class numbers y, weighted by ``sample_weight``, shape (n,)."""
     return mean_losses(row_losses(log_posterior, y), sample_weight)
-
-
-def history_row(iteration: int, losses: Losses, step: float) -> dict[str, float]:
-    """A row of ``history_``."""
-    return {"iteration": iteration, **losses._asdict(), "step": step}
