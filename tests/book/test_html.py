@@ -215,6 +215,14 @@ def test_images_are_shown(visit):
     assert visit.show().locator("article img").evaluate_all(script) == []
 
 
+def test_captions_have_at_most_three_lines(visit):
+    script = """captions => captions.filter(caption => {
+      const style = getComputedStyle(caption), height = parseFloat(style.height) - parseFloat(style.paddingTop)
+      return caption.offsetParent && (height - parseFloat(style.paddingBottom)) / parseFloat(style.lineHeight) > 3.5
+    }).map(caption => caption.innerText)"""
+    assert visit.show().locator("article :is(figcaption, caption)").evaluate_all(script) == []
+
+
 def test_one_search_box(visit):
     boxes = "input[type=search]:visible, .search-button-field:visible, .search-button:visible"
     assert visit.show().locator(boxes).count() == 1
