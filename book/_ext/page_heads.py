@@ -11,6 +11,8 @@ from html import escape
 from pathlib import Path
 
 from docutils import nodes
+from fontTools.subset import Subsetter  # matplotlib brings it
+from fontTools.ttLib import TTFont
 from sphinx.application import Sphinx
 
 LONGEST = 200  # letters of a description
@@ -130,13 +132,49 @@ LOADED = r"(?:scripts/fontawesome|searchtools|language_data|searchindex)\.js"
 IN_VAIN = re.compile(rf'\s*<script [^>]*src="[^"]*{LOADED}[^>]*></script>')
 
 
+# a picture is loaded when the reader comes near, and its place is kept until then
+PICTURE = re.compile(r'<img (?!loading)(?=[^>]*src="[^"]*(_images/[^"]+\.svg)")')
+
+
 def lighten(app: Sphinx, exception: Exception | None) -> None:
-    """Leave out of each page the scripts that it has no use for: two of its four and a half megabytes."""
+    """Leave out of each page the scripts that it has no use for, and let its pictures wait: half of its megabytes."""
+
+    def waiting(image: re.Match[str]) -> str:
+        head = Path(app.outdir, image[1]).read_text(encoding="utf-8")[:1000]
+        width, height = (float(re.search(rf' {side}="([\d.]+)pt"', head)[1]) * 4 / 3 for side in ("width", "height"))
+        return f'<img loading="lazy" width="{width:.0f}" height="{height:.0f}" '
+
     if exception is None and app.builder.format == "html":
         for page in Path(app.outdir).rglob("*.html"):
             text = page.read_text(encoding="utf-8")
-            if page.name != "search.html" and IN_VAIN.search(text):
-                page.write_text(IN_VAIN.sub("", text), encoding="utf-8")
+            light = PICTURE.sub(waiting, text)
+            if page.name != "search.html":
+                light = IN_VAIN.sub("", light)
+            if light != text:
+                page.write_text(light, encoding="utf-8")
+
+
+ICON = re.compile(r'(?:\.fa-[\w-]+:before,?)+\{content:"[^"]*"\}')
+ESCAPED = re.compile(r'"\\([0-9a-f]{2,4})"')
+ICON_NAME = re.compile(r"fa-[\w-]+")
+
+
+def keep_icons_in_use(app: Sphinx, exception: Exception | None) -> None:
+    """Of nineteen hundred icons keep those that pages or scripts name, in the style sheet and in the font."""
+    if exception is None and app.builder.format == "html":
+        static = Path(app.outdir, "_static")
+        files = [*Path(app.outdir).rglob("*.html"), *static.glob("scripts/*-theme.js"), *static.glob("*.js")]
+        named = {name for file in files for name in ICON_NAME.findall(file.read_text(encoding="utf-8"))}
+        style, font = static / "styles/pydata-sphinx-theme.css", static / "vendor/fontawesome/webfonts/fa-solid-900.ttf"
+        text = style.read_text(encoding="utf-8")
+        text = ICON.sub(lambda icon: icon[0] if named & set(ICON_NAME.findall(icon[0])) else "", text)
+        text = text.replace(f'url(../{font.with_suffix(".woff2").relative_to(static)}) format("woff2"),', "")
+        style.write_text(text, encoding="utf-8")
+        smaller = Subsetter()
+        smaller.populate(unicodes=[int(code, 16) for code in ESCAPED.findall(text)], text=text)
+        with TTFont(font, recalcTimestamp=False) as whole:
+            smaller.subset(whole)
+            whole.save(font)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
@@ -144,4 +182,5 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("html-page-context", collect_sections)
     app.connect("build-finished", write_sections)
     app.connect("build-finished", lighten)
+    app.connect("build-finished", keep_icons_in_use)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -103,6 +103,14 @@
     }
   }
 
+  // a printed table would be unreadable with broken lines
+  function markColumns() {
+    for (const text of document.querySelectorAll("article :is(div.cell_output, div.highlight-text) pre")) {
+      const columns = text.textContent.split("\n").filter((line) => /\S {2,}\S+ {2,}\S/.test(line));
+      text.classList.toggle("columns", columns.length > 1);
+    }
+  }
+
   // a link may lead into a closed solution
   function openTarget() {
     const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
@@ -116,6 +124,7 @@
   window.addEventListener("DOMContentLoaded", nameFolds);
   window.addEventListener("DOMContentLoaded", keepPunctuation);
   window.addEventListener("DOMContentLoaded", joinFolds);
+  window.addEventListener("DOMContentLoaded", markColumns);
   window.addEventListener("beforeprint", beforePrint);
   window.addEventListener("afterprint", afterPrint);
   window.addEventListener("resize", markAll);
