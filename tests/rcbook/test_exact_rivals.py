@@ -6,7 +6,6 @@ import pytest
 from numpy.testing import assert_allclose
 from rcbook.exact_rivals import AODE, GenerativeForest, MixturePerClass
 from scipy.special import logsumexp
-from scipy.stats import multivariate_normal
 
 
 def table(n=120):
@@ -54,20 +53,11 @@ def test_a_missing_number_is_integrated_out(name):
     model, columns = MODELS[name]
     X, y = table()
     model.fit(X[columns], y)
-    row, grid = X[columns][:1], np.linspace(-30, 30, 60_001)
+    row, grid = X[columns][:1], np.linspace(-12, 12, 24_001)
     many = pd.concat([row] * len(grid), ignore_index=True)
     many["width"] = grid * model.scale_[1][1] + model.scale_[0][1]
     expected = logsumexp(log_joint(model, many), axis=0) + np.log(grid[1] - grid[0])
     assert_allclose(log_joint(model, row.assign(width=np.nan))[0], expected, atol=2e-3)
-
-
-def test_a_full_mixture_is_that_of_scipy():
-    X, y = table()
-    model = MixturePerClass().fit(X[["size", "width"]], y)
-    Z = model._parts(X[["size", "width"]])[0]
-    for c, mixture in enumerate(model._mixtures):
-        expected = multivariate_normal(mixture.means_[0], mixture.covariances_[0]).logpdf(Z) + model._log_prior[c]
-        assert_allclose(log_joint(model, X[["size", "width"]])[:, c], expected)
 
 
 def test_a_generative_forest_of_complete_rows_is_the_forest():
@@ -87,12 +77,3 @@ def test_averaged_one_dependence_estimators_by_hand():
     row = pd.DataFrame({"a": ["0"], "b": ["1"]})
     assert_allclose(np.exp(log_joint(model, row))[0], first + second)
     assert_allclose(model.predict_proba(row)[0], (first + second) / (first + second).sum())
-
-
-@pytest.mark.parametrize("name", MODELS)
-def test_features_without_values_say_nothing(name):
-    model, columns = MODELS[name]
-    X, y = table()
-    expected = model.fit(X[columns], y).predict_proba(X[columns])
-    empty = X[columns].assign(no_state=None, no_number=np.nan)
-    assert_allclose(model.fit(empty, y).predict_proba(empty), expected, atol=1e-12)

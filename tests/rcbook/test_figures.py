@@ -2,7 +2,6 @@
 
 import matplotlib.pyplot as plt
 import numpy as np
-import pandas as pd
 import pytest
 from rcbook import figures
 
@@ -89,24 +88,3 @@ def test_dense_parts_become_bitmaps(monkeypatch, kind):
     sparse = shown(monkeypatch, lambda ax: draw(ax, np.arange(figures.DENSE)))["image/svg+xml"]
     dense = shown(monkeypatch, lambda ax: draw(ax, np.arange(figures.DENSE + 1)))["image/svg+xml"]
     assert "<image" not in sparse and dense.count("<image") == 1
-
-
-def test_each_method_has_a_look_of_its_own_and_calibration_a_colour_of_its_own():
-    assert len(set(figures.METHODS.values())) == len(figures.METHODS)
-    ours = [figures.look(name)["color"] for name in ("closed form", "published", "safe", "target", "chosen weight")]
-    assert len(set(ours)) == len(ours)
-    with pytest.raises(ValueError, match="method must be one of closed form"):
-        figures.look("magic")
-
-
-def test_bars_of_a_tally_are_shares_with_counts_from_above_downwards(ax):
-    counts = pd.DataFrame(
-        {"better": [3, 0], "level": [1, 2], "worse": [0, 2], "starred": [True, False]}, index=["a", "b"]
-    )
-    figures.tally(ax, counts)
-    widths = np.array([[bar.get_width() for bar in bars] for bars in ax.containers])
-    np.testing.assert_allclose(widths.T, [[0.75, 0.25, 0.0], [0.0, 0.5, 0.5]])
-    texts = [text.get_text() for text in ax.texts if text.get_text()]
-    assert sorted(texts) == ["*", "1", "2", "2", "3"]
-    assert [tick.get_text() for tick in ax.get_yticklabels()] == ["a", "b"]
-    assert ax.containers[0][0].get_y() > ax.containers[0][1].get_y()

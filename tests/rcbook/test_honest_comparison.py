@@ -52,17 +52,3 @@ def test_corrected_standard_error_is_that_of_equally_correlated_values(n_divisio
     values = np.random.default_rng(3).normal(size=(n_divisions, 4, 2))
     factor = comparisons.corrected_standard_error(values, n_train, n_test) ** 2 / values.var(axis=0, ddof=1)
     assert_allclose(factor * mean_square, ones @ covariance @ ones / n_divisions**2)
-
-
-@pytest.mark.parametrize(
-    ("values", "sizes", "message"),
-    [
-        ([1.0], (3, 1), "at least two divisions"),
-        (1.0, (3, 1), "at least two divisions"),
-        ([1.0, 2.0], (0, 1), "n_train and n_test"),
-        ([1.0, 2.0], (3, 0), "n_train and n_test"),
-    ],
-)
-def test_corrected_standard_error_needs_divisions_and_rows(values, sizes, message):
-    with pytest.raises(ValueError, match=message):
-        comparisons.corrected_standard_error(values, *sizes)

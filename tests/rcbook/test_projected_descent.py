@@ -1,7 +1,6 @@
 """The sources' gradient descent: against finite differences, by hand, and where it projects."""
 
 import numpy as np
-import pytest
 from model_cases import rows_for
 from rcbook.projected_descent import (
     ProjectedGradientDescent,
@@ -9,8 +8,7 @@ from rcbook.projected_descent import (
 )
 from scipy.optimize import approx_fprime
 
-from rcpkg import LDA, QDA, ConditionalLikelihood, SharedVarianceGaussianNB
-from rcpkg.calibration import HeldOut
+from rcpkg import QDA, ConditionalLikelihood, SharedVarianceGaussianNB
 from rcpkg.families import one_hot
 
 
@@ -57,18 +55,3 @@ def test_printed_logistic_regression_ignores_the_posteriors():
     assert np.abs(gradient.first).max() < 1e-4
     history = ProjectedGradientDescent(SharedVarianceGaussianNB(), gradient="printed", max_iter=200).fit(X, y).history_
     assert history.log_loss.iloc[-1] > history.log_loss.min() + 0.01
-
-
-@pytest.mark.parametrize(
-    "learner, message",
-    [
-        (ProjectedGradientDescent(LDA()), "has steps for CategoricalNB, .* and none for GaussianFamily"),
-        (ProjectedGradientDescent(QDA(), gradient="exact"), "gradient must be 'corrected' or 'printed'"),
-        (ProjectedGradientDescent(QDA(priors=[0.2, 0.3, 0.5])), "priors of the estimator must be None"),
-        (ProjectedGradientDescent(QDA(), stopping=HeldOut(0.3)), "stopping=HeldOut.* needs a random_state"),
-        (ProjectedGradientDescent(QDA(), learning_rate="fast"), "learning_rate must be"),
-    ],
-)
-def test_what_cannot_be_done_is_named(learner, message):
-    with pytest.raises(ValueError, match=message):
-        learner.fit(*rows_for("QDA"))

@@ -124,30 +124,6 @@ def test_others_that_would_pass_counted_by_hand(weighed):
         assert row.decidable[method] == (width <= spread / 2 and width <= printed[method])
 
 
-def test_numbers_that_compare_nothing_are_never_decided(weighed):
-    cover = weighed[(weighed.source == "thesis2007") & (weighed.table == "5.11")]
-    assert len(cover) and not cover.decidable.any() and (cover.undecided == "nothing to compare").all()
-
-
-def test_constants_are_told_whether_they_print_alike_or_not(weighed):
-    """thesis2007 Table 5.17: EDDA makes no error in case 5 with 40 features, where 0.01 % is printed."""
-    case = weighed[(weighed.table == "5.17") & (weighed.dataset == "case_5") & (weighed.setting_value == "40")]
-    cell = case[case.method == "EDDA"]
-    assert cell.verdict.item() == "differs: unexplained" and cell.weighed.item() == "agrees: constant"
-    alike = weighed[(weighed.table == "5.1") & (weighed.method == "QDA") & (weighed.verdict == "reproduced")]
-    assert len(alike) and (alike.weighed == "agrees: constant").all()
-
-
-def test_diagnoses_and_joint_evidence_are_not_explanations(weighed):
-    simulated = weighed[weighed.why.str.startswith("nearest means")]
-    constant = simulated[simulated.weighed == "agrees: constant"]  # no mistake in any run, and 0.01 in print
-    assert (constant.value == 0).all() and len(simulated) > len(constant)
-    simulated = simulated.drop(index=constant.index)
-    assert (simulated.weighed == "differs: diagnosed").all()
-    shares = weighed[weighed.why.str.startswith("at the printed size models of nine tenths")]
-    assert len(shares) and (shares.weighed == "differs: explained jointly").all()
-
-
 def test_allowed_distances():
     """z σ̂ sqrt(1/n + 1/p) + a; and Welch's test with the printed spread at its upper end, a 2 that may be 2.99…."""
     cells = pd.DataFrame(

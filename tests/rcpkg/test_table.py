@@ -299,12 +299,9 @@ def test_candidates_of_other_tables():
     assert isinstance(found[0].model, ProductModel)
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [({"candidates": "all"}, "candidates"), ({"budget": -1.0}, "budget"), ({"gaps_in_view": 2.0}, "gaps_in_view")],
-)
-def test_settings_are_checked(settings, message):
-    with pytest.raises(ValueError, match=message):
+@pytest.mark.parametrize("settings", [{"budget": -1.0}, {"gaps_in_view": 2.0}])
+def test_settings_are_checked(settings):
+    with pytest.raises(ValueError, match=next(iter(settings))):
         TableClassifier(**settings).fit(*table())
 
 

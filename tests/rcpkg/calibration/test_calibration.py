@@ -53,9 +53,6 @@ from rcpkg.calibration import (
     HeldOut,
     Objective,
     Safe,
-    calibration_weights,
-    frequency_weights,
-    losses,
     soft_error_weights,
 )
 from rcpkg.families import class_counts, one_hot
@@ -141,14 +138,6 @@ def test_frequency_estimates_grow_the_sample(name):
     assert_allclose(part.count.sum(), len(X) * (1 + 0.5 * dfe.history_.soft_error.iloc[:-1].sum()))
 
 
-def test_rules():
-    rng = np.random.default_rng(0)
-    P, Y = rng.dirichlet(np.ones(3), size=6), one_hot(np.arange(6) % 3, 3)
-    assert_allclose(calibration_weights(P, Y).sum(axis=1), 0, atol=1e-15)
-    assert_allclose(frequency_weights(P, Y), np.where(Y == 1, 1 - P, 0))
-    assert_allclose(soft_error_weights(P, Y), (P * Y).sum(axis=1)[:, None] * (Y - P))
-
-
 @OF_ANY_PRIOR
 def test_soft_error_weights_are_the_gradient(name):
     """∇_η Σ_i P_i,y_i = s(X, W) with W_iy = P_i,y_i (Y_iy − P_iy), by finite differences."""
@@ -187,12 +176,6 @@ def test_rows_of_weight_zero_do_not_count():
     rc = RiskCalibration.as_published(CategoricalNB(n_states=3), max_iter=3, stopping="none")
     rc.fit(X, y, sample_weight=[1, 1, 1, 1, 1, 0])
     assert np.isfinite(rc.history_).all(axis=None)
-
-
-def test_mean_losses():
-    log_P, y = np.log([[0.5, 0.5], [0.25, 0.75], [0.2, 0.8]]), np.array([1, 1, 0])
-    assert_allclose(losses(log_P, y), [(0.5 + 0.25 + 0.8) / 3, 2 / 3, -np.log(0.5 * 0.75 * 0.2) / 3])
-    assert_allclose(losses(log_P, y, np.array([0.0, 1.0, 0.0])), [0.25, 0, -np.log(0.75)])
 
 
 @pytest.mark.parametrize("name", ML)
@@ -258,20 +241,12 @@ def invalid_rows(name):
 
 @pytest.mark.filterwarnings("ignore:the first step, Fixed")
 @pytest.mark.parametrize("name", INVALID)
-def test_halt_ends_with_the_iterates_so_far(name):
-    model, lr = INVALID[name]
-    rc = RiskCalibration.as_published(model, learning_rate=lr, max_iter=9, stopping="none").fit(*invalid_rows(name))
-    assert rc.n_iter_ < 9
-    assert len(rc.history_) == rc.n_iter_ + 1
-    assert rc.best_iter_ == rc.n_iter_
-
-
-@pytest.mark.parametrize("name", INVALID)
-def test_raise_names_what_turned_invalid(name):
-    model, lr = INVALID[name]
-    rc = RiskCalibration.as_published(model, on_invalid="raise", learning_rate=lr, max_iter=9, stopping="none")
+def test_halt_ends_with_the_iterates_so_far_and_raise_names_what_turned_invalid(name):
+    (model, lr), rows = INVALID[name], invalid_rows(name)
+    rc = RiskCalibration.as_published(model, learning_rate=lr, max_iter=9, stopping="none").fit(*rows)
+    assert rc.best_iter_ == rc.n_iter_ == len(rc.history_) - 1 < 8
     with pytest.raises(InvalidStatistics, match=r"negative count|weight|variance|positive definite"):
-        rc.fit(*invalid_rows(name))
+        clone(rc).set_params(step=Fixed(lr, "raise")).fit(*rows)
 
 
 def test_prior_counts_when_validity_is_judged():
