@@ -1,10 +1,10 @@
 """Does the size of its blocks decide what a calibrated stream learns? (chapter 9)
 
-Fixed before the run: connect-4, five draws of 12,000 rows (seeds 0 to 4), of which 9,000 are a stream and 3,000 judge it
-at its end. Learners: `RiskCalibration` of naive Bayes with one pseudo-row and the target "generative", with the weights
-.1 and 1, by ``partial_fit`` in blocks of 1,000, 200 and 50 rows and by ``fit`` to all rows; and naive Bayes itself,
-which counts. Hypotheses, of the mean log-losses over the draws: (a) for either weight no size of blocks is more than
-.01 from another; (b) each stream is below counting.
+Fixed before the run: connect-4, five draws of 12,000 rows (seeds 0 to 4), of which 9,000 are a stream and 3,000 judge
+it at its end. Learners: `RiskCalibration` of naive Bayes with one pseudo-row and the target "generative", with the
+weights .1 and 1, by ``partial_fit`` in blocks of 1,000, 200 and 50 rows and by ``fit`` to all rows; and naive Bayes
+itself, which counts. Hypotheses, of the mean log-losses over the draws: (a) for either weight no size of blocks is more
+than .01 from another; (b) each stream is below counting.
 """
 
 from collections.abc import Iterator
