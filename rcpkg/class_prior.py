@@ -36,8 +36,7 @@ def class_prior_of(model: Any, X: ArrayLike, *, training_prior: ArrayLike | Mapp
     Parameters
     ----------
     model : classifier
-        A fitted one with ``predict_log_proba`` or ``predict_proba``; rows with missing values count as far as it
-        takes them.
+        A fitted one with ``predict_log_proba`` or ``predict_proba``; rows may have the missing values that it takes.
     X : array-like of shape (n, d)
         Rows without labels.
     training_prior : array-like of shape (r,) or mapping, optional
@@ -51,8 +50,7 @@ def class_prior_of(model: Any, X: ArrayLike, *, training_prior: ArrayLike | Mapp
 
     References
     ----------
-    Saerens, Latinne and Decaestecker (2002), equations 2.8 and 2.9; the bound on what can still be gained: Lindsay
-    (1983).
+    Saerens, Latinne and Decaestecker (2002), equations 2.8 and 2.9; Lindsay (1983) for what can still be gained.
 
     Examples
     --------
@@ -67,7 +65,14 @@ def class_prior_of(model: Any, X: ArrayLike, *, training_prior: ArrayLike | Mapp
     else:
         with np.errstate(divide="ignore"):
             log_P = np.log(model.predict_proba(X))
-    log_prior = _training_log_prior(model, training_prior)
+    if training_prior is not None:
+        log_prior = np.log(check_class_prior(training_prior, model.classes_))
+    elif (log_prior := getattr(model, "_calibrated_at", None)) is None:
+        kind = type(model).__name__
+        raise ValueError(f"training_prior must name the class weights {kind} was trained with: np.bincount(y) / len(y)")
+    elif (never := np.isneginf(log_prior)).any():
+        label = np.asarray(model.classes_)[never].tolist()[0]
+        raise ValueError(f"the weight of {label!r} is zero in the model: no row can tell how frequent the class is")
     log_ratio, prior = log_P - log_prior, np.exp(log_prior)  # the first is log p(x_i | y) up to a constant of the row
     ratio = np.exp(log_ratio - log_ratio.max(axis=1, keepdims=True))
     start = np.log(ratio @ prior).sum()
@@ -93,22 +98,6 @@ def em(ratio: Array, weights: Array, tol: float, max_iter: int) -> tuple[Array, 
             break
         weights = weights * gain / (weights @ gain)
     return weights, n_iter
-
-
-def _training_log_prior(model: Any, training_prior: ArrayLike | Mapping | None) -> Array:
-    """log π, shape (r,)."""
-    if training_prior is not None:
-        return np.log(check_class_prior(training_prior, model.classes_))
-    log_prior = getattr(model, "_calibrated_at", None)
-    if log_prior is None:
-        raise ValueError(
-            f"training_prior must name the class weights of the rows on which {type(model).__name__} was trained, "
-            "such as np.bincount(y) / len(y)"
-        )
-    if np.isneginf(log_prior).any():
-        label = np.asarray(model.classes_)[np.isneginf(log_prior)].tolist()[0]
-        raise ValueError(f"the weight of {label!r} is zero in the model: no row can tell how frequent the class is")
-    return log_prior
 
 
 def _interval(relative: Array, weights: Array) -> Array:
