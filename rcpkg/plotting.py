@@ -51,6 +51,8 @@ class Display:
         What the picture shows, in words.
     """
 
+    _draw: Callable[[Axes, str | None], str]  # draws it, and says what it shows
+
     @classmethod
     def from_estimator(
         cls, estimator: Any, *data: ArrayLike, name: str | None = None, ax: Axes | None = None, **options: Any
@@ -70,10 +72,6 @@ class Display:
         self.ax_ = plt.subplots()[1] if ax is None else ax
         self.figure_, self.alt_ = self.ax_.figure, self._draw(self.ax_, name)
         return self
-
-    def _draw(self, ax: Axes, name: str | None) -> str:
-        """Draw it, and say what it shows."""
-        raise NotImplementedError
 
 
 def _kept(estimator: Any, attribute: str) -> Any:

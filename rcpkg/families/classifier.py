@@ -187,11 +187,10 @@ class ClosedFormClassifier(GenerativeClassifier):
         """The model frozen to arrays, for one row at a time: `Scorer`."""
         check_is_fitted(self)
         require(self, "a scorer")
-        theta, names = self._fitted_parameters(), getattr(self, "feature_names_in_", np.empty(0))
-        labels = {"classes": self.classes_.tolist(), "n_features": self.n_features_in_, "features": names.tolist()}
-        several = hasattr(self.family_, "blocks")
-        parts = {"log_prior": theta.log_prior, "product": several, "parts": self.family_.frozen(theta)}
-        return Scorer({"format": FORMAT, **labels, **parts})
+        theta, names = self._fitted_parameters(), getattr(self, "feature_names_in_", np.empty(0)).tolist()
+        labels = {"classes": self.classes_.tolist(), "n_features": self.n_features_in_, "features": names}
+        parts = {"product": hasattr(self.family_, "blocks"), "parts": self.family_.frozen(theta)}
+        return Scorer({"format": FORMAT, **labels, "log_prior": theta.log_prior, **parts})
 
     def _training_rows(self, X: ArrayLike | Rows, y: ArrayLike | None, sample_weight: ArrayLike | None) -> Rows:
         """Validated rows of positive weight with class numbers; sets ``classes_`` and prepares the family."""
