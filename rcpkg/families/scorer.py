@@ -87,9 +87,7 @@ class Scorer:
         if not (names := self.content["features"]):
             if hasattr(row, "tolist"):
                 return row.tolist()
-            raise ValueError(
-                "row must be a sequence: the model has been fitted to an array, whose features have no names"
-            )
+            raise ValueError("row must be a sequence: the model was fitted to an array, whose features have no names")
         if missing := [name for name in names if name not in row]:
             raise ValueError(f"row lacks the feature {missing[0]!r}: give None where it is missing")
         return [row[name] for name in names]
@@ -190,7 +188,6 @@ class _Binary(_Part):
         super().__init__(part, n_features)
         terms = _possible(_array(part["log_prob"])).T
         self.threshold, self.impossible = part["binarize"], np.isneginf(terms).reshape(-1, 2, terms.shape[1])
-        self.some_impossible = self.impossible.any()
         self.zero, one = np.where(self.impossible, 0.0, terms.reshape(self.impossible.shape)).swapaxes(0, 1)
         self.gain, self.none = one - self.zero, self.zero.sum(axis=0)
 
@@ -200,7 +197,7 @@ class _Binary(_Part):
         total = np.add.reduce(self.gain[ones], axis=0) + self.none
         if not seen.all():
             total = total - np.add.reduce(self.zero[~seen], axis=0)
-        if self.some_impossible:
+        if self.impossible.any():
             total[self.impossible[seen, ones[seen].astype(np.intp)].any(axis=0)] = -np.inf
         return (total + self.log_prior)[None]
 

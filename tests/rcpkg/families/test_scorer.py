@@ -102,7 +102,7 @@ def test_rows_of_numbers_and_names_in_any_container(learner):
             scorer.predict_proba(X[:1])
     of_array = QDA().fit(*gaussian_rows()).scorer()
     assert_array_equal(of_array.predict_proba(pd.Series([0.1, 0.2, 0.3])), of_array.predict_proba([0.1, 0.2, 0.3]))
-    with pytest.raises(ValueError, match="row must be a sequence: the model has been fitted to an array"):
+    with pytest.raises(ValueError, match="row must be a sequence: the model was fitted to an array"):
         of_array.predict_proba({"a": 1, "b": 2, "c": 3})
 
 
