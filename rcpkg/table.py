@@ -267,6 +267,9 @@ class TableClassifier(GenerativeClassifier):
         None: all are tried, which alone gives the same choice each time.
     random_state : int or RandomState, optional
         Of the folds, of the starts of mixtures and of the gaps in view.
+    cost : array of shape (r, r), optional
+        ``cost[g, h]`` is the cost of predicting class g when the truth is class h: `predict` takes the class of least
+        expected cost. Which candidate is taken does not depend on it.
     verbose : int, default=0
         1 prints a line for each candidate and, where it lasts, for its iterations; 2 each of these.
 
@@ -318,6 +321,7 @@ class TableClassifier(GenerativeClassifier):
     cv: Any = 5
     budget: float | None = None
     random_state: int | np.random.RandomState | None = None
+    cost: ArrayLike | None = None
     verbose: int = 0
 
     advice_: ClassVar[str]
@@ -366,6 +370,11 @@ class TableClassifier(GenerativeClassifier):
         self._frequencies, self._share = np.log(counts / counts.sum()), 1 / (counts.sum() + 1)
         self.class_log_prior_ = getattr(self.best_estimator_[-1], "class_log_prior_", self._frequencies)
         return self
+
+    @property
+    def partial_fit(self) -> Any:
+        """Missing: the candidates are compared on all rows."""
+        raise AttributeError("TableClassifier has no partial_fit, since candidates are compared on all rows")
 
     def _left_out(
         self,

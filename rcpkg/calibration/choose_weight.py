@@ -212,6 +212,14 @@ class RiskCalibrationCV(Learner):
         chosen |= {"preprocessing_": None, "_cv_results": _results(candidates, found, names)}
         return self._adopt(F, path, **chosen)
 
+    @property
+    def partial_fit(self) -> Any:
+        """Missing: the weight is chosen by rows left out of all."""
+        raise AttributeError(
+            "RiskCalibrationCV has no partial_fit, since it chooses the weight by rows left out of all rows: "
+            "RiskCalibration with target='generative' and a target_weight > 0 learns block by block"
+        )
+
     def _fit_behind(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Self:
         """Fit the model of a pipeline to what the steps before it make of the rows."""
         if isinstance(X, Rows):

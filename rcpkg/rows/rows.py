@@ -6,6 +6,7 @@ import pickle
 import shutil
 import tempfile
 import weakref
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial, reduce, wraps
 from inspect import signature
@@ -197,6 +198,7 @@ class _Parquet(Rows):
         self.keys = _keys([keys for _, keys in found])
         check_number("block_size", block_size, 1, integer=True)
         check_names(label, weights)
+        self._refuse_repeated(self.files, "path names twice")
         self.label, self.weights, self.block_size = label, weights, block_size
         self.states = [self._state(file) for file in self.files]
         schema = self._opened(self.files[0], ()).schema_arrow
@@ -220,8 +222,7 @@ class _Parquet(Rows):
 
     @staticmethod
     def _refuse_repeated(names: Sequence[Any], what: str) -> None:
-        repeated = [name for k, name in enumerate(names) if name in names[:k]]
-        if repeated:
+        if repeated := [name for name, times in Counter(map(str, names)).items() if times > 1]:
             raise ValueError(f"{what} {repeated[0]!r}")
 
     @staticmethod

@@ -13,7 +13,7 @@ from sklearn.model_selection import ShuffleSplit
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
-from rcpkg import TAN, GaussianNB, ProductModel, RiskCalibration, TableClassifier
+from rcpkg import TAN, GaussianNB, ProductModel, RiskCalibration, RiskCalibrationCV, TableClassifier
 from rcpkg.table import Candidate, Columns, TableColumns, as_frame, candidates_of
 
 FEW = [("closed", GaussianNB(prior_strength=1.0)), ("calibrated", RiskCalibration(GaussianNB(prior_strength=1.0)))]
@@ -213,6 +213,28 @@ def test_rows_that_a_splitter_never_holds_out_judge_nothing():
     assert np.isfinite(report.log_loss).all() and len(held) < 120
     first = report.log_loss[0], -np.log(np.unique(y[held], return_counts=True)[1] / len(held))
     assert first[0] == pytest.approx(first[1] @ np.unique(y[held], return_counts=True)[1] / len(held))
+
+
+def test_a_cost_decides_and_chooses_nothing():
+    X, y = table(gaps=0.0)
+    cost = pd.DataFrame([[0, 1], [20, 0]], index=["ill", "well"], columns=["ill", "well"])
+    plain, costly = (
+        TableClassifier(candidates=FEW, cv=2, random_state=0, cost=c).fit(X[["size"]], y) for c in (None, cost)
+    )
+    P = plain.predict_proba(X[["size"]])
+    assert_array_equal(costly.predict_proba(X[["size"]]), P)
+    assert_array_equal(costly.predict(X[["size"]]), np.where(P[:, 1] < 20 * P[:, 0], "ill", "well"))
+    with pytest.raises(ValueError, match=r"cost must have shape \(2, 2\)"):
+        TableClassifier(candidates=FEW, cost=[[1]]).fit(X[["size"]], y)
+
+
+@pytest.mark.parametrize(
+    "model", [TableClassifier(), RiskCalibrationCV(GaussianNB())], ids=lambda model: type(model).__name__
+)
+def test_why_there_is_no_partial_fit(model):
+    assert not hasattr(model, "partial_fit")
+    with pytest.raises(AttributeError, match=f"{type(model).__name__} has no partial_fit, since .* all rows"):
+        model.partial_fit([[0.0]], [0])
 
 
 def test_folds_do_not_decide_anew_what_a_column_is():

@@ -390,6 +390,12 @@ class TestColumnsOfFiles:
         with pytest.raises(ValueError, match=message):
             Rows.from_parquet(file, **({"label": "y"} | given))
 
+    def test_a_file_that_is_named_twice_would_count_twice(self, parquet):
+        file = parquet(pd.DataFrame({"a": [0.0, 1.0], "y": [0, 1]}))
+        for paths in ([file, file], [file.parent, file]):
+            with pytest.raises(ValueError, match=r"path names twice '.*rows\.parquet'"):
+                Rows.from_parquet(paths, "y")
+
     def test_a_file_with_a_name_twice(self, tmp_path):
         import pyarrow as pa
         from pyarrow import parquet as pq
