@@ -19,31 +19,11 @@ def test_two_one_sided_tests_are_the_interval_of_ninety_per_cent(shift):
     np.testing.assert_allclose(found.p_mean, nearer)
 
 
-def test_a_sign_changes_nothing_but_the_signs():
-    d = RNG.normal(0.003, 0.01, size=12)
-    there, back = equivalence(d, 0.01), equivalence(-d, 0.01)
-    np.testing.assert_allclose(there.p_mean, back.p_mean)
-    np.testing.assert_allclose(there.p_median, back.p_median)
-    np.testing.assert_allclose((there.mean, there.low, there.median), (-back.mean, -back.high, -back.median))
-
-
-def test_few_noisy_differences_are_neither_different_nor_level():
-    d = np.array([-0.2, 0.15, 0.1, -0.12, 0.04, -0.01])
-    assert stats.wilcoxon(d).pvalue > 0.5
-    assert equivalence(d, 0.01).p_median > 0.4
-    assert equivalence(d, 0.01).p_mean > 0.4
-
-
 def test_one_large_difference_parts_the_mean_from_the_median():
     d = np.append(np.linspace(-0.002, 0.002, 20), 0.5)
     found = equivalence(d, 0.01)
     assert found.p_median < 0.001
     assert found.p_mean > 0.5
-
-
-def test_size_of_the_test_at_the_edge_of_the_region():
-    rejected = [equivalence(RNG.normal(0.01, 0.003, size=20), 0.01).p_mean < 0.05 for _ in range(400)]
-    assert 0.02 < np.mean(rejected) < 0.09
 
 
 def test_the_table_counts_sets_and_leaves_out_what_is_missing():

@@ -1,29 +1,13 @@
-"""rcbook.draw: what figures and tables of chapters show is what they are given."""
+"""rcbook.draw and rcbook.trials: functions of chapters are annotated, explained and used."""
 
 import importlib
 import inspect
 import re
 from pathlib import Path
 
-import matplotlib.pyplot as plt
 import pytest
-from rcbook.draw import functional_bregman_and_the_uniform as uniform
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
-@pytest.fixture(autouse=True)
-def closed():
-    yield
-    plt.close("all")
-
-
-def test_risks_of_the_uniform_tend_to_their_limits():
-    """n times the squared error: 2 and 1 for two unknown ends, and of squares twice the errors of a side."""
-    found = uniform.risks_times_n((10_000,))[10_000]
-    assert found["two unknown ends", "best"] == pytest.approx(1, abs=1e-3)
-    assert found["two unknown ends", "maximum likelihood"] == pytest.approx(2, abs=1e-3)
-    assert found["square", "best, four unknown sides"] == pytest.approx(2, abs=1e-3)
 
 
 FOLDED_MODULES = sorted(

@@ -5,7 +5,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from rcbook.experiments import scorecard
 from rcbook.experiments.studies import estimates_of_bernoulli as estimates
 from scipy import integrate
 
@@ -35,10 +34,3 @@ def test_figure_2_1():
     assert integrate.simpson(curve.posterior_density, x=curve.theta) == pytest.approx(1)
     for risk in ("expected_squared", "expected_logistic"):
         assert curve.theta[curve[risk].idxmin()] == pytest.approx(4 / 7, abs=1e-3)
-
-
-def test_table_2_2_in_the_scorecard():
-    card = scorecard()
-    card = card[(card.source == "thesis2007") & (card.table == "2.2")].set_index("method").verdict
-    assert card["MOM"] == "differs: explained"
-    assert (card.drop("MOM") == "reproduced").all() and len(card) == 3

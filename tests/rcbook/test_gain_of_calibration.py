@@ -1,22 +1,8 @@
 """When calibration pays: what the protocol promises, and what is stored of it and of the choice of the weight."""
 
-import numpy as np
 from rcbook.experiments import results
 from rcbook.experiments.cells import STUDY
-from rcbook.experiments.studies import gain_of_calibration as study
 from rcbook.experiments.studies.choice_of_weight import BEYOND, CASES, KEY, summary
-
-from rcpkg import QDA, calibration_test
-
-
-def test_what_is_tested_is_the_model_without_a_prior():
-    rng = np.random.default_rng(1)
-    y = np.arange(60) % 2
-    X = rng.normal(size=(60, 2)) + y[:, None]
-    found = {record.metric: record.value for record in study.outcome("QDA", X, y, 5)}
-    expected = calibration_test(QDA(), X, y, n_bootstrap=study.DRAWS, random_state=5)
-    assert (found["statistic"], found["p_value"]) == (expected.statistic, expected.p_value)
-
 
 # The choice of the weight against a grid search --------------------------------------------------------
 

@@ -83,15 +83,6 @@ def weighed(card):
     return power.power(card)
 
 
-def test_power_is_there_for_compared_numbers_and_leaves_the_verdicts_alone(card, weighed):
-    pd.testing.assert_frame_equal(weighed[card.columns], card)
-    compared = card.n_runs.notna()
-    assert (weighed.weighed[compared].isin(power.WEIGHED)).all() and (weighed.weighed[~compared] == "").all()
-    assert not weighed.decidable[~compared].any() and (weighed.decidable == (weighed.undecided == ""))[compared].all()
-    counts = power.power_by_table(weighed)
-    assert counts.compared.sum() == compared.sum() and counts.decidable.sum() == weighed.decidable.sum()
-
-
 def test_what_can_be_decided_does_not_depend_on_the_verdict(card, weighed):
     """Ours moved by ten per cent, with the same spread: other verdicts, the same power."""
     part = card[(card.source == "thesis2007") & (card.table == "5.7")]

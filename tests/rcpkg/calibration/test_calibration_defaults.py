@@ -179,7 +179,7 @@ def test_the_weight_is_the_one_that_does_best_over_the_honest_comparison():
 
 @ALL
 def test_what_is_left_to_gain_is_at_most_what_the_gradient_promises(name, b=0.3):
-    """F* − F ≤ (m + b m̄)²/(2 b m̄) times the promised gain, near the optimum."""
+    """F* − F ≤ (m + b m̄)²/(2 b m̄) times the promised gain, near the optimum, where it is that of a short step."""
     X, y = rows_for(name)
     objective = Objective.from_estimator(clone(MODELS[name]), X, y, target_weight=b)
     tols = (1e-4, 1e-6, 1e-8, 1e-12)
@@ -187,6 +187,12 @@ def test_what_is_left_to_gain_is_at_most_what_the_gradient_promises(name, b=0.3)
     assert all(objective.promised_gain(end) <= tol for tol, end in ends.items())
     pseudo = b * objective.target.size
     factor = (objective.total_weight + pseudo) ** 2 / (2 * pseudo)
+
+    def moved(lr, end=ends[1e-4]):
+        return objective.evaluate(objective.moved(end.statistics, end.gradient, lr)).value
+
+    slope = (moved(1e-3) - moved(-1e-3)) / 2e-3 * objective.total_weight / (objective.total_weight + pseudo) ** 2
+    assert objective.promised_gain(ends[1e-4]) == pytest.approx(slope, rel=0.03)
     best = ends.pop(1e-12).value
     for end in ends.values():
         assert best - end.value <= 1.1 * factor * objective.promised_gain(end) + 1e-9

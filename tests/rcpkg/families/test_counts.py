@@ -101,24 +101,13 @@ KINDS = [0, 0, 1, 1, 0, 1]
 SECOND = pd.DataFrame({"size": ["2"]})
 
 
-def frames():
-    """The same table as text, categories of pandas, objects with None, and a list."""
-    yield "text", COLOURS
-    yield "string", COLOURS.astype("string")
-    yield "category", COLOURS.astype("category")
-    yield "objects", COLOURS.to_numpy(dtype=object)
-    yield "array", COLOURS.to_numpy(dtype=object).astype(str)
-    yield "list", COLOURS.to_numpy(dtype=object).tolist()
-
-
-@pytest.mark.parametrize("table", [table for _, table in frames()], ids=[name for name, _ in frames()])
+@pytest.mark.parametrize("table", [COLOURS, COLOURS.astype("category"), COLOURS.to_numpy(dtype=object)], ids=type)
 def test_text_is_taken_by_name(table):
     model = CategoricalNB(prior_strength=1.0).fit(table, KINDS)
     assert [names.tolist() for names in model.categories_] == [["blue", "green", "red"], ["02", "2"]]
     codes = np.array([[2, 0], [0, 1], [2, 1], [1, 0], [0, 0], [2, 1]])
-    assert_allclose(
-        model.predict_proba(table), CategoricalNB(prior_strength=1.0).fit(codes, KINDS).predict_proba(codes)
-    )
+    expected = CategoricalNB(prior_strength=1.0).fit(codes, KINDS).predict_proba(codes)
+    assert_allclose(model.predict_proba(table), expected)
     sampled, _ = model.sample(30, random_state=0)
     assert set(sampled[:, 0]) <= {"blue", "green", "red"}
     known = pd.DataFrame(sampled, columns=table.columns) if isinstance(table, pd.DataFrame) else sampled

@@ -467,14 +467,6 @@ def test_a_row_impossible_under_every_class_gets_the_class_prior():
     assert_allclose(product.predict_proba(unseen), model.predict_proba(unseen))
 
 
-def test_words_never_seen_are_impossible_under_maximum_likelihood():
-    X = np.array([[2.0, 1.0, 0.0], [0.0, 2.0, 0.0]])
-    model = MultinomialNB().fit(X, [0, 1])
-    assert_allclose(
-        model.predict_proba([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]]), [[0.5] * 2, [1, 0], [0.5] * 2]
-    )
-
-
 # Refusals ------------------------------------------------------------------------------------------------------------
 
 
