@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dpstrf
 
-from rcpkg.base import Array, InvalidStatistics
+from rcpkg.base import Array, InvalidStatistics, log_posterior
 from rcpkg.calibration.constants import (
     FLAT,
     HALF,
@@ -33,7 +33,7 @@ from rcpkg.calibration.constants import (
     STINT,
     TEMPERS,
 )
-from rcpkg.calibration.curvature import MinimalForm, SecondMoments
+from rcpkg.calibration.curvature import MinimalForm, SecondMoments, Woodbury
 from rcpkg.calibration.features import Features, products, squared, weighted_sums
 from rcpkg.calibration.logistic import Curvature, Diagonal, Evaluation, LogisticObjective
 from rcpkg.calibration.objective import Objective, log_posterior_of
@@ -137,7 +137,8 @@ class Smooth:
             self._at = z, self.hessian(z)
         H = self._at[1]
         if damping or shift:
-            H = H + damping * self.reference + shift * self.metric
+            H = H + shift * self.pulled(self.pulled(np.eye(len(H))).T)
+            H += damping * self.reference if damping else 0.0
         return Curvature.from_blocks([H])
 
     def beta(self, z: Array) -> Array:
@@ -147,11 +148,6 @@ class Smooth:
     def pulled(self, sums: Array) -> Array:
         """Its transpose."""
         return sums
-
-    @cached_property
-    def metric(self) -> Array:
-        """The matrix of the squared length of `beta`."""
-        return self.pulled(self.pulled(np.eye(len(self.reference))).T)
 
     def product(self, z: Array, damping: float) -> Callable[[Array], Array]:
         """Products with the same, where it is not factored."""
@@ -225,6 +221,7 @@ class Conditional(Smooth):
     Raises `Unsupported` for families without minimal coordinates, and what rows with missing values do.
     """
 
+    certain = 0.0  # doubt of a row below which `Woodbury` leaves it out
     _held, _passes = None, 0  # what stands for H, and how many passes it has served
     _parts: tuple[Array, Array, Array] | None = None  # the last z of a Hessian with a target, and C and m̄ I there
 
@@ -404,13 +401,30 @@ class Conditional(Smooth):
         H[np.ix_(places, places)] += pin
         return H
 
-    def curvature(self, z: Array, damping: float = 0.0, shift: float = 0.0) -> Curvature | Diagonal:
+    def curvature(self, z: Array | None, damping: float = 0.0, shift: float = 0.0) -> Curvature | Diagonal | Woodbury:
         """H; or what stands for it, for as many passes over the rows as it costs."""
         if self.exact:
-            return super().curvature(z, damping, shift)
+            fewer = self.joint and not shift and self.rows * (self.r - 1) < self.form.size
+            by_rows = self._curvature_by_rows(z, damping) if fewer else None
+            return by_rows or super().curvature(z, damping, shift)
         if self._held is None or self._passes >= self.stint:
             self._held, self._passes = self._curvature_of_part(z, damping), 0
         return self._held
+
+    def _curvature_by_rows(self, z: Array | None, damping: float) -> Woodbury | None:
+        """H at z, or for None at equal posteriors, if the inverse of the target's part is known; with a share
+        ``damping`` of that part, and of the rows' at equal posteriors or more."""
+        model = self.joint.parameters(self.joint.mode if z is None else self.beta(z))
+        hermite = self.form.map.hermite(model)
+        if hermite is None:
+            return None
+        P = np.full((self.r, self.rows), 1 / self.r)
+        if z is not None:
+            scores = self.form.features @ self.data.coefficients(self.scored(z)).T
+            P = (np.exp(log_posterior(scores, np.log(P[:, 0]))).T + damping * P) / (1 + damping)
+        weight = np.ones(self.rows) if self.data.weight is None else self.data.weight
+        size = (1 + damping) * self.share * self.joint.size
+        return Woodbury(self.form, hermite, size, P, (1 + damping) / self.size * weight, self.certain)
 
     def _curvature_of_part(self, z: Array, damping: float) -> Curvature | Diagonal:
         part = self.part
@@ -476,17 +490,22 @@ class Conditional(Smooth):
 
     # --- where to begin -----------------------------------------------------------------------------------------------
 
+    @property
+    def anchor(self) -> Array:
+        """z of a model that is sure of nothing but the target: its own, or equal posteriors."""
+        if not self.joint:
+            return np.zeros(self.data.size)
+        return self.form.contrasts(self.joint.mode) if self.dense else self.joint.mode
+
     def better_start(self, point: Iterate) -> Iterate:
         """The better one of a point and of the first Newton step from a model that is sure of nothing, the target or
         equal posteriors; where even that is better than the point, of a power of its model, too."""
-        anchor = np.zeros_like(point.z)
-        if self.joint:
-            anchor = self.form.contrasts(self.joint.mode) if self.dense else self.joint.mode
+        anchor = self.anchor
         flat = self.iterate(anchor)
         candidates = [point, flat]
         g = flat.evaluation.gradient
         if self.dense:
-            step = Curvature.from_blocks([self.part.reference]).solve(g)
+            step = self.part.curvature(None).solve(g)
         elif self.by_class:  # where g adds up to zero over the classes, they act apart at equal posteriors
             step = (1 - 1 / self.r) * Curvature.from_blocks(self.part.blocks(None)).solve(g)
         else:

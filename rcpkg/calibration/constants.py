@@ -55,10 +55,10 @@ SAMPLE = 20
 STINT = 0.125
 #: Part that an approximation leaves out: of the gradient, by conjugate gradients; the weight of a row for a pair of
 #: classes, relative to the mean, by a sampled curvature; of the p/2n nats a row that the optimum of n rows lacks, by a
-#: search on a sample. Half makes each nearer and longer.
+#: search on a sample; of the last promise, by an older Hessian that is to serve once more; its square of a row's own
+#: curvature in the metric of the target's, by `Woodbury` on the path over weights. Half makes each nearer and longer.
 ROUGH = 0.1
-#: What is worth going on with: an older Hessian, while it makes the promise so much smaller, and conjugate gradients,
-#: while a product gains so much of the mean (Nash and Sofer, 1990)
+#: Part of the mean gain of a product that is worth going on with conjugate gradients (Nash and Sofer, 1990)
 HALF = 0.5
 #: Steps of L-BFGS before conjugate gradients, or on a sample, and products of these, at most
 PATIENCE, PRODUCTS = 50, 200

@@ -11,7 +11,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from rcpkg.base import Array, GenerativeClassifier, InvalidStatistics, log_posterior
 from rcpkg.calibration.climb import climb
-from rcpkg.calibration.conditional import Conditional, Iterate
+from rcpkg.calibration.conditional import Conditional, Iterate, Smooth
 from rcpkg.calibration.constants import (
     AHEAD,
     BLOCKS,
@@ -300,6 +300,7 @@ def optimism(point: Iterate, prepared: Family, target: str | ClosedFormClassifie
     s(x_i, y_i) with signs ε_i by chance: a mean of `PROBES` draws (Hutchinson 1990), which all rows rise by alike.
     """
     F, z, r, K = point.objective, point.z, point.objective.r, point.objective.width
+    curvature = Smooth.curvature(F, z) if F.exact else point.curvature
     half, order = max(LOOKED_AT // F.data.free // 2, 1), np.argsort(-losses, kind="stable")
     index = np.concatenate([order[:half], order[half:][evenly(len(order) - half, half)]])
     times = np.ones(len(index))  # that a row stands for
@@ -316,7 +317,7 @@ def optimism(point: Iterate, prepared: Family, target: str | ClosedFormClassifie
     for c in range(free):  # of the classes whose scores are not zero
         of_class = np.zeros((len(index), free, K))
         of_class[:, c] = features.T
-        solved = point.curvature.solve(of_coordinates(of_class))[F.of_scores].reshape(free, K, -1)
+        solved = curvature.solve(of_coordinates(of_class))[F.of_scores].reshape(free, K, -1)
         A[:, r - free :, c + r - free] = np.einsum("rkn,kn->nr", solved, features) / F.size
     P, weight = np.exp(before), np.ones(len(index)) if F.data.weight is None else F.data.weight[index]
     lost = A[range(len(index)), y] - np.einsum("nab,nb->na", A, P)
@@ -327,7 +328,7 @@ def optimism(point: Iterate, prepared: Family, target: str | ClosedFormClassifie
         signs = np.random.default_rng(0).choice((-1.0, 1.0), size=(PROBES, len(index)))
         g = of_coordinates(np.einsum("pn,nr,kn->prk", signs * times, by_score, features)) / F.size
         pulls = pulls_along(point, prepared, target, index, signs)
-        risen = risen + max((g * point.curvature.solve(pulls)).sum() / PROBES, 0.0) / (times @ weight)
+        risen = risen + max((g * curvature.solve(pulls)).sum() / PROBES, 0.0) / (times @ weight)
     of_all = np.full(F.rows, np.average(risen[half:], weights=weight[half:]) if len(index) > half else 0.0)
     of_all[index] = risen
     return of_all

@@ -11,7 +11,7 @@ from scipy.sparse import issparse
 from rcpkg.base import Array, InvalidStatistics, log_posterior
 from rcpkg.calibration.climb import climb
 from rcpkg.calibration.conditional import Conditional, Iterate, Smooth
-from rcpkg.calibration.constants import DIFFERENCE, MOST_PARAMETERS, MOST_PRODUCTS, SAFE_TOL, TOL
+from rcpkg.calibration.constants import DIFFERENCE, MOST_PARAMETERS, MOST_PRODUCTS, ROUGH, SAFE_TOL, TOL
 from rcpkg.calibration.curvature import MinimalForm
 from rcpkg.calibration.newton import SharedNewton
 from rcpkg.calibration.objective import Objective, check_each, log_posterior_of, target_parameters
@@ -55,6 +55,7 @@ class TargetPath:
             return
         try:
             F = self.conditional = in_coordinates(objective)
+            F.certain = ROUGH**2
         except Unsupported as error:
             self.lack = str(error)
             return
@@ -110,12 +111,18 @@ class TargetPath:
         return self.path
 
     def _predicted(self, F: Conditional, weights: list[float]) -> Iterate:
-        """Where a search begins: at the optimum of the first of the nearest ``weights``, or where the polynomial in
-        log b through the optima of all of them is at this weight, if that is better."""
-        optima = [self._paths[b].point.z for b in weights]
-        powers = np.vander(np.log(np.divide(weights, F.target.weight)), increasing=True)
-        predicted = np.linalg.inv(powers)[0] @ np.array(optima)
-        return min((F.iterate(z) for z in (optima[0], predicted)), key=lambda point: point.evaluation.value)
+        """Where a search begins: the better one of two polynomials through the optima of the nearest ``weights``, in
+        log b, and in 1/(m + b m̄), with that of b = ∞, the target."""
+        b, optima = F.target.weight, [self._paths[weight].point.z for weight in weights]
+        sizes = np.array([self._paths[weight].objective.size for weight in weights])
+
+        def predicted(places: Array, optima: list[Array]) -> Iterate:
+            return F.iterate(np.linalg.inv(np.vander(places, increasing=True))[0] @ np.array(optima))
+
+        in_log = predicted(np.log(np.divide(weights, b)), optima)
+        in_share = predicted(np.append(F.size / sizes, 0.0) - 1, [*optima, F.anchor])
+        best = min(in_log, in_share, key=lambda point: point.evaluation.value)
+        return best if np.isfinite(best.evaluation.value) else F.iterate(optima[0])
 
     def log_posterior(self, X: Any, path: Path) -> Array:
         """log p(y | x) of rows at an optimum."""
@@ -129,8 +136,8 @@ class TargetPath:
             b = self.conditional.target.weight
             raise NotConverged(f"Newton's method ended with {self.path.stop_reason!r} at the weight {b:g}")
         F, point = self.conditional, self.path.point
-        try:  # with the factor that the search ended with, if that is of all rows
-            curvature = point.curvature if F.exact else Smooth.curvature(F, point.z)
+        try:
+            curvature = Smooth.curvature(F, point.z)
         except np.linalg.LinAlgError:
             raise NotConverged("the curvature is not positive definite beyond rounding") from None
         H = curvature.factors[0]

@@ -93,6 +93,10 @@ class FeatureMap:
             covariance = covariance[:, :, None] * np.eye(self.n_by_class)
         return mean, covariance
 
+    def hermite(self, parameters: Any) -> Any:
+        """`Hermite` of Gaussian classes with full covariances of their own; None for others."""
+        return None
+
     def is_inside(self, natural: Statistics) -> bool:
         """Whether ψ(η) is finite."""
         with np.errstate(all="ignore"):

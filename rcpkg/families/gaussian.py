@@ -514,12 +514,11 @@ class GaussianFamily(GaussianPrior):
     def from_natural(self, natural: Statistics) -> GaussianParameters:
         """P_y = −2 η_2y, μ_y = P_y⁻¹ η_1y, p(y) ∝ exp(η_0y + A_y), with a common precision added if need be."""
         precision = self.shape.definite(-2 * natural.second)
-        log_prior = self.class_log_partition(
-            Statistics(count=natural.count, first=natural.first, second=-0.5 * precision)
-        )
         covariance, whitener = self.shape.inverse(precision)
-        mean = self.shape.times(covariance, natural.first) + self._origin
-        return GaussianParameters(log_prior - np.logaddexp.reduce(log_prior), mean, covariance, whitener)
+        mean = self.shape.times(covariance, natural.first)
+        log_prior = natural.count + 0.5 * (mean * natural.first).sum(axis=1) - self.shape.log_det(whitener)
+        log_prior -= np.logaddexp.reduce(log_prior)
+        return GaussianParameters(log_prior, mean + self._origin, covariance, whitener)
 
 
 def amid(X: Array) -> Array:

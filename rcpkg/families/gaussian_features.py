@@ -133,10 +133,50 @@ class Monomials(FeatureMap):
             covariance[:, d:, d:][:, rest, rows] = square.swapaxes(1, 2)
         return np.hstack([mean, T[:, i, j]]), covariance
 
+    def hermite(self, parameters: Any) -> "Hermite | None":
+        return Hermite(self, parameters) if self.full and not self.common else None
+
     def is_inside(self, natural: Statistics) -> bool:
         if not self.full:
             return bool(np.all(natural.second < 0))
         return bool(np.all(is_definite(-natural.second)))
+
+
+class Hermite:
+    """M_y⁻¹ of the second moments M_y = p(y) E[f fᵀ | y] of f = (1, own features), for full covariances of each class.
+
+    Hermite's polynomials 1, u_a, u_a u_b (a < b) and (u_a² − 1)/√2 of the whitened rows u of a class are uncorrelated,
+    and of variance one: M_y⁻¹ is the matrix of their coefficients times its transpose, over p(y), which takes d³
+    multiplications for a vector and d for two rows, where a Cholesky factor takes d⁶/24.
+    """
+
+    def __init__(self, features: Monomials, parameters: Any) -> None:
+        self.features, self.prior = features, np.exp(parameters.log_prior)
+        self.mean = features.form.transformed(parameters.mean - features.origin, features.factor.T)
+        self.whitener = parameters.whitener @ features.inverse.T
+
+    def solve(self, sums: Array) -> Array:
+        """M_y⁻¹ of sums (r, K) of each class."""
+        F, m, count = self.features, self.mean[:, :, None], sums[:, :1]
+        first, second = F._split(sums[:, 1:], np.empty(0))
+        first, second = first[:, :, None], second - count[:, :, None] * m * m.mT
+        about = first - count[:, :, None] * m
+        P, scatter = self.whitener.mT @ self.whitener, second - about @ m.mT - m @ about.mT
+        projected = P @ scatter
+        square = 0.5 * (projected @ P - count[:, :, None] * P)
+        trace = 0.5 * (np.trace(projected, axis1=1, axis2=2)[:, None] - count * len(F.x))
+        linear = P @ about - 2 * square @ m
+        constant = count - trace - ((linear + square @ m).mT @ m)[:, :, 0]
+        entries = F._join(linear[:, :, 0], square)[0]
+        entries[:, len(F.x) :] *= F.twice
+        return np.hstack([constant, entries]) / self.prior[:, None]
+
+    def whitened(self) -> tuple[Array, Array]:
+        """v = (1, u) of the rows, shape (r, n, 1 + d), and e, shape (r, n), with which f(x_i)ᵀ M_y⁻¹ f(x_j) is
+        (⟨v_i, v_j⟩² + e_i + e_j) / 2 p(y)."""
+        V = np.ones((len(self.mean), self.features.n, 1 + len(self.features.x)))
+        V[:, :, 1:] = (self.features.x.T - self.mean[:, None]) @ self.whitener.mT
+        return V, 0.5 * (V.shape[2] + 2) - np.einsum("yid,yid->yi", V, V)
 
 
 def products(x: Array, out: Array) -> None:
