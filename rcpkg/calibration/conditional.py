@@ -411,6 +411,11 @@ class Conditional(Smooth):
             self._held, self._passes = self._curvature_of_part(z, damping), 0
         return self._held
 
+    def dense_curvature(self, point: Iterate) -> Curvature:
+        """H of all rows at a point as a matrix, factored: that of the search, if it was one."""
+        known = self.exact and isinstance(point.curvature, Curvature)
+        return point.curvature if known else super().curvature(point.z)
+
     def _curvature_by_rows(self, z: Array | None, damping: float) -> Woodbury | None:
         """H at z, or for None at equal posteriors, if the inverse of the target's part is known; with a share
         ``damping`` of that part, and of the rows' at equal posteriors or more."""

@@ -11,7 +11,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from rcpkg.base import Array, GenerativeClassifier, InvalidStatistics, log_posterior
 from rcpkg.calibration.climb import climb
-from rcpkg.calibration.conditional import Conditional, Iterate, Smooth
+from rcpkg.calibration.conditional import Conditional, Iterate
 from rcpkg.calibration.constants import (
     AHEAD,
     BLOCKS,
@@ -300,7 +300,7 @@ def optimism(point: Iterate, prepared: Family, target: str | ClosedFormClassifie
     s(x_i, y_i) with signs ε_i by chance: a mean of `PROBES` draws (Hutchinson 1990), which all rows rise by alike.
     """
     F, z, r, K = point.objective, point.z, point.objective.r, point.objective.width
-    curvature = Smooth.curvature(F, z) if F.exact else point.curvature
+    curvature = F.dense_curvature(point) if F.exact else point.curvature
     half, order = max(LOOKED_AT // F.data.free // 2, 1), np.argsort(-losses, kind="stable")
     index = np.concatenate([order[:half], order[half:][evenly(len(order) - half, half)]])
     times = np.ones(len(index))  # that a row stands for

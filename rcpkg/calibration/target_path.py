@@ -10,7 +10,7 @@ from scipy.sparse import issparse
 
 from rcpkg.base import Array, InvalidStatistics, log_posterior
 from rcpkg.calibration.climb import climb
-from rcpkg.calibration.conditional import Conditional, Iterate, Smooth
+from rcpkg.calibration.conditional import Conditional, Iterate
 from rcpkg.calibration.constants import DIFFERENCE, MOST_PARAMETERS, MOST_PRODUCTS, ROUGH, SAFE_TOL, TOL
 from rcpkg.calibration.curvature import MinimalForm
 from rcpkg.calibration.newton import SharedNewton
@@ -137,7 +137,7 @@ class TargetPath:
             raise NotConverged(f"Newton's method ended with {self.path.stop_reason!r} at the weight {b:g}")
         F, point = self.conditional, self.path.point
         try:
-            curvature = Smooth.curvature(F, point.z)
+            curvature = F.dense_curvature(point)
         except np.linalg.LinAlgError:
             raise NotConverged("the curvature is not positive definite beyond rounding") from None
         H = curvature.factors[0]

@@ -23,6 +23,8 @@ from rcpkg import (
 from rcpkg.base import log_posterior
 from rcpkg.calibration import Objective, Target
 from rcpkg.calibration.conditional import Conditional
+from rcpkg.calibration.curvature import Woodbury
+from rcpkg.calibration.target_path import TargetPath
 
 
 def log_loss(model, X, y):
@@ -114,6 +116,40 @@ def features(name, X):
 
 SAME_OPTIMUM = [(name, rows, seed) for name in GAUSSIAN for rows, seed in (((90, 3), 0), ((300, 2), 2))]
 SAME_OPTIMUM += [(name, None, seed) for name in COUNTS for seed in (0, 1)]
+
+
+@pytest.mark.parametrize("r", [2, 3])
+@pytest.mark.parametrize("damping", [0.0, 0.5])
+def test_rows_that_are_fewer_than_coordinates_solve_as_the_hessian_does(r, damping):
+    """By the identity of Woodbury, at a point and at equal posteriors; damping adds that of the target, and of rows at
+    equal posteriors or more; rows that are left out are worth no more than their doubts."""
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % r
+    X = rng.normal(size=(60, 8)) @ rng.normal(size=(8, 8)) + 4 * y[:, None] * rng.normal(size=8)
+    path = TargetPath.from_estimator(QDA().fit(X, y), "pooled", X, y, rng.uniform(size=60) + 0.5)
+    F = path.conditional.with_weight(0.3)
+    F.certain = 0.0
+    point = F.evaluate(None)
+    g = point.evaluation.gradient
+    for z in point.z, None:
+        by_rows = F.curvature(z, damping)
+        assert isinstance(by_rows, Woodbury) and len(by_rows.features) == 60
+        H = F.hessian(z)
+        solved = by_rows.solve(g)
+        if not damping:
+            assert np.allclose(H @ solved, g, rtol=0, atol=1e-10 * np.abs(g).max())
+        elif z is None:
+            assert np.allclose((1 + damping) * H @ solved, g, rtol=0, atol=1e-10 * np.abs(g).max())
+        else:
+            assert g @ solved < g @ np.linalg.solve(H + damping * F.share * F.joint.size * joint_part(F, z), g)
+    F.certain = 1e-3
+    some, of_all = F.curvature(point.z), g @ np.linalg.solve(F.hessian(point.z), g)
+    assert len(some.features) < 60
+    assert 1 - 1e-9 <= g @ some.solve(g) / of_all <= 1 + 60 * F.certain  # as 1 + UᵀA⁻¹U is at most so much greater
+
+
+def joint_part(F, z):
+    return F.form.covariance(F.joint.second_moments(F.beta(z)))
 
 
 @pytest.mark.parametrize("name, rows, seed", SAME_OPTIMUM)
