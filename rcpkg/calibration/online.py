@@ -79,7 +79,9 @@ def after(
     given, block = block, numbered(closed_form, block)
     if not block.n:
         return before
-    old, drawn_before = (_extended(before.closed_form, given, of) for of in (before.model.statistics_, before.drawn_to))
+    counted = before.closed_form.statistics_, before.model.statistics_, before.drawn_to
+    by_counts, *extended = (_extended(before.closed_form, given, statistics) for statistics in counted)
+    old, drawn_before = (model.statistics_ for model in extended)
     block = block._replace(X=family.encode(block.X))
     offset = 0.0
     if class_prior is not None:
@@ -88,8 +90,8 @@ def after(
     lr = min(1 / b, sample_size(drawn_before) / block.total_weight)
     statistics = family.safe_update(_valid(family, drawn_to, old - drawn_before), lr * gradient)
     losses = Losses(*(sums / block.total_weight).tolist())
-    counts = _extended(before.closed_form, given, before.closed_form.statistics_)
-    by_counting = Pass(closed_form.family_, closed_form.family_.parameters(counts), calibration_weights, offset)(block)
+    counting = by_counts.family_  # with the prior, if any, that its rows asked for
+    by_counting = Pass(counting, counting.parameters(by_counts.statistics_), calibration_weights, offset)(block)
     loss_of_counting = Losses(*(by_counting.losses / block.total_weight).tolist()).log_loss
     history = {"iteration": len(before.history), **losses._asdict(), "step": lr}
     history["closed_form_log_loss"] = loss_of_counting
@@ -122,10 +124,10 @@ def _valid(family: Family, drawn_to: Statistics, beyond: Statistics) -> Statisti
     return drawn_to
 
 
-def _extended(model: ClosedFormClassifier, block: Block, statistics: Statistics) -> Statistics:
-    """Statistics with the states that a further block adds to those which the ``model`` knows."""
+def _extended(model: ClosedFormClassifier, block: Block, statistics: Statistics) -> ClosedFormClassifier:
+    """The ``model`` of the statistics, with the states that a further block adds to those which it knows."""
     model = copy(model)
     X, y = model._check_rows(block.X, block.y, reset=False)
     model.statistics_ = statistics
     model._extend(Block(X, y, block.weight).counting().X)
-    return model.statistics_
+    return model

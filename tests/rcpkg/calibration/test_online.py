@@ -185,3 +185,15 @@ def test_without_a_generative_target_there_is_no_partial_fit(given):
     with pytest.raises(AttributeError) as refused:
         RiskCalibration(LDA(), **given).partial_fit()
     assert "needs target='generative' and a target_weight > 0" in str(refused.value)
+
+
+@pytest.mark.parametrize("few", [3, 9])
+def test_a_class_of_few_rows_at_first_stops_no_stream(few):
+    """While its rows are few the closed form has a prior; further rows, with which it needs none, judge that one."""
+    X, y = gaussian_rows(600, d=8, r=2)
+    first = np.r_[np.flatnonzero(y == 0)[:100], np.flatnonzero(y == 1)[:few]]
+    rest = np.setdiff1d(np.arange(600), first)
+    model = calibrated(QDA()).partial_fit(X[first], y[first], classes=[0, 1])
+    before = QDA().fit(X[first], y[first]).predict_log_proba(X[rest[:200]])[np.arange(200), y[rest[:200]]]
+    model.partial_fit(X[rest[:200]], y[rest[:200]])
+    assert model.history_.closed_form_log_loss.iloc[-1] == pytest.approx(-before.mean(), rel=1e-6)
