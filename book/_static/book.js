@@ -106,7 +106,7 @@
   // a printed table would be unreadable with broken lines
   function markColumns() {
     for (const text of document.querySelectorAll("article :is(div.cell_output, div.highlight-text) pre")) {
-      const columns = text.textContent.split("\n").filter((line) => /\S {2,}\S+ {2,}\S/.test(line));
+      const columns = text.textContent.split("\n").filter((line) => /\S {2,}\S/.test(line));
       text.classList.toggle("columns", columns.length > 1);
     }
   }

@@ -8,6 +8,7 @@
   const LINE = 260;
 
   const GUIDES = /^book\/(how_to_classify|ten_minutes|why_not|a_table_that_does_not_fit)/;
+  const SUPPLEMENTS = /^chapters\/\d+s_/;
   // what other books call the same: a word of a row finds the others of it, too, for fewer points
   const SAME = [
     ["missing values", "missing", "gap", "imput", "nan"],
@@ -23,6 +24,9 @@
     ["outlier", "novelty", "anomal", "unusual", "score_samples"],
     ["learning rate", "step size", "lr"],
     ["out of core", "out-of-core", "does not fit", "parquet", "dask"],
+    ["overfit", "overconfident", "too certain"],
+    ["incremental learning", "online learning", "incremental", "stream", "partial_fit"],
+    ["calibration curve", "reliability", "rescale", "temperature"],
     ["mixed data", "mixed table", "productmodel", "categories and numbers", "numbers and categories"],
   ];
   const british = (word) => word.replace(/iz(e|a|i)/g, "is$1");
@@ -63,7 +67,7 @@
       if (!best) return 0;
       total += best;
     }
-    return GUIDES.test(section.url) ? 1.5 * total : total;
+    return total * (GUIDES.test(section.url) ? 1.5 : SUPPLEMENTS.test(section.url) ? 0.5 : 1);
   }
 
   // the text with the words marked; what is not a word stays text

@@ -64,7 +64,7 @@ def coherence(flowers: Array, species: Array) -> tuple[Array, Figure, dict[str, 
     hidden = np.column_stack([spread, np.full(len(spread), np.nan)])
     coherence, axes = plt.subplots(1, 2, figsize=(7.6, 3.4), sharey=True)
     largest = {}
-    for ax, (name, classifier) in zip(
+    for ax, (title, classifier) in zip(
         axes,
         {
             "calibrated QDA": joint_model,
@@ -73,11 +73,11 @@ def coherence(flowers: Array, species: Array) -> tuple[Array, Figure, dict[str, 
     ):
         told = classifier.predict_proba(hidden)
         expected = np.array([averaged(classifier, x) for x in spread])
-        largest[name] = abs(told - expected).max()
-        for c in range(3):
-            ax.plot(spread, told[:, c], color=palette[c], label=f"species {c + 1}")
+        largest[title] = abs(told - expected).max()
+        for c, name in enumerate(("setosa", "versicolor", "virginica")):
+            ax.plot(spread, told[:, c], color=palette[c], label=name)
             ax.plot(spread, expected[:, c], "--", color=palette[c])
-        ax.set(title=name, xlabel="sepal length (cm)")
+        ax.set(title=title, xlabel="sepal length (cm)")
     axes[0].set_ylabel("posterior, petal length hidden")
     axes[0].legend()
     return spread, coherence, largest

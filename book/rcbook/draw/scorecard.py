@@ -10,6 +10,7 @@ from rcbook import published
 from rcbook.experiments import results, tolerance
 from rcbook.experiments.scorecard import VERDICTS
 from rcbook.experiments.studies.tables_of_rc2025 import ToyGaussians
+from rcbook.figures import look
 from rcbook.words import in_words
 from rcpkg import RiskCalibration
 from rcpkg.plotting import palette
@@ -188,15 +189,16 @@ def random_models() -> tuple[pd.DataFrame, Figure, dict[tuple, int]]:
     curves["iteration"] = curves.metric.str.partition("|")[2].astype(int)
     fig, ax = plt.subplots(figsize=(5.2, 3.0))
     lengths = {}
-    for colour, method in zip(palette, ("RC", "GD")):
+    colours = {"RC": look("published")["color"], "GD": look("gradient")["color"]}
+    for method, colour in colours.items():
         for start, run in curves[curves.method == method].groupby("setting_value"):
             run = run.sort_values("iteration")
             lengths[method, start] = len(run)
             ax.plot(run.iteration, run["value"], color=colour, lw=1)
             last = run.iloc[-1]
             ax.plot(last.iteration, last["value"], "os"[method == "GD"], ms=4, color=colour)
-    ax.text(40, 0.14, "RC", color=palette[0])
-    ax.text(90, 0.52, "gradient descent", color=palette[1])
+    ax.text(40, 0.14, "RC", color=colours["RC"])
+    ax.text(90, 0.52, "gradient descent", color=colours["GD"])
     ax.set(xlabel="iteration", ylabel="training error", ylim=(0, 1))
     return curves, fig, lengths
 
@@ -205,7 +207,11 @@ def panels_of_wanbiac() -> Figure:
     """Conditional log-likelihoods and iterations of WANBIA-C and its rivals."""
     fig, axes = plt.subplots(1, 3, figsize=(7.2, 2.7))
     trace = results("study", "wanbiac-trace-of-a-part")
-    for (system, label), colour in zip({"natural": "LR", "closed form": "WANBIA-C"}.items(), palette):
+    logistic = look("logistic regression")["color"]
+    for system, label, colour in (
+        ("natural", "LR", logistic),
+        ("closed form", "WANBIA-C", look("WANBIA-C")["color"]),
+    ):
         part = trace[trace.method == system].copy()
         part["k"] = part.metric.str.removeprefix("loss_").astype(int)
         part = part.sort_values("k")
@@ -216,7 +222,7 @@ def panels_of_wanbiac() -> Figure:
     )
     for ax, metric, title in zip(axes[1:], ("iterations_1e-3", "seconds_1e-3"), ("iterations", "seconds")):
         ours = wide[metric]["closed form"]
-        for other, colour, mark in zip(("natural", "adaptive diagonal"), palette, "o^"):
+        for other, colour, mark in zip(("natural", "adaptive diagonal"), (logistic, "black"), "o^"):
             ax.loglog(
                 ours,
                 wide[metric][other],
