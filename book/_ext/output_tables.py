@@ -3,11 +3,12 @@
 A cell that shows a `DataFrame` gets a number, a caption and a label by its metadata, as a cell with a figure does:
 ``{"mystnb": {"table": {"caption": "Message first. Then what rows and columns are.", "name": "tab-rates"}}}``; text
 refers to it by ``{numref}`tab-rates```. The caption is MyST. Where a cell shows several tables the entry is a list
-with one such entry for each. The output itself stays what pandas wrote, which the comparison of outputs guards; this
-module builds a docutils table from it: the names of index and columns stand in one head, numbers and their heads at
-the right, with true minus signs, powers of ten and commas, raw names become words (`rcbook.words`), and what is
-missing a dash. A table in the text is written with the directive ``{table}`` or ``{list-table}``, a title and
-``:name:``.
+with one such entry for each. ``"least"`` names the columns whose least number is bold, in each group of rows, or is
+``"column"`` for all of them, or ``"row"`` for the least number of each row. The output itself stays what pandas wrote,
+which the comparison of outputs guards; this module builds a docutils table from it: the names of index and columns
+stand in one head, numbers and their heads at the right, with true minus signs, powers of ten and commas, raw names
+become words (`rcbook.words`), and what is missing a dash. A table in the text is written with the directive
+``{table}`` or ``{list-table}``, a title and ``:name:``.
 """
 
 import re
@@ -32,11 +33,12 @@ ANSWERS = {"True": "yes", "False": "no"} | dict.fromkeys(("NaN", "nan", "None", 
 
 
 class Cell(NamedTuple):
-    """An entry of a table: its text and over how many columns and rows it goes."""
+    """An entry of a table: its text, over how many columns and rows it goes, and whether it is the best of some."""
 
     text: str
     columns: int = 1
     rows: int = 1
+    bold: bool = False
 
 
 def said(text: str) -> str:
@@ -87,6 +89,36 @@ def numeric(body: list[list[Cell]], width: int) -> list[bool]:
     return [bool(set(found) - {"", "–"}) and all(AMOUNT.fullmatch(v) for v in found if v) for found in values]
 
 
+def amount(text: str) -> float:
+    """The number of an entry, infinite if it holds none."""
+    try:
+        return float(text.split(" ± ")[0].replace("−", "-"))
+    except ValueError:
+        return float("inf")
+
+
+def emphasised(body: list[list[Cell]], heads: list[str], stubs: int, least: str | list[str]) -> list[list[Cell]]:
+    """The rows with their least numbers bold: of each row, or of each column named, in each group of rows."""
+    width = len(heads)
+    if least == "row":
+        sets = [[(row, column) for column in range(width)] for row in range(len(body))]
+    else:
+        chosen = [k for k, head in enumerate(heads) if least == "column" or head in least]
+        if least != "column" and len(chosen) != len(least):
+            raise ExtensionError(f"no columns {least} among {heads}")
+        starts = [k for k, row in enumerate(body) if len(row) == stubs + width]  # of groups, if any has two rows
+        starts = starts if len(starts) < len(body) else [0]
+        groups = [range(a, b) for a, b in zip(starts, [*starts[1:], len(body)])]
+        sets = [[(row, column) for row in group] for group in groups for column in chosen]
+    body = [list(row) for row in body]
+    for places in sets:
+        values = [amount(body[row][column - width].text) for row, column in places]
+        for (row, column), value in zip(places, values, strict=True):
+            if value == min(values) < max(values):
+                body[row][column - width] = body[row][column - width]._replace(bold=True)
+    return body
+
+
 def written(text: str) -> nodes.paragraph:
     """The text of an entry with powers of ten for exponents, and thousands apart where it is a number."""
     if AMOUNT.fullmatch(text):
@@ -113,7 +145,10 @@ def row_node(row: list[Cell], sides: list[bool], taken: list[int]) -> nodes.row:
         while taken[column]:
             taken[column] -= 1
             column += 1
-        entry = nodes.entry("", written(cell.text))
+        paragraph = written(cell.text)
+        if cell.bold:
+            paragraph = nodes.paragraph("", "", nodes.strong("", "", *paragraph.children))
+        entry = nodes.entry("", paragraph)
         entry["classes"] += ["brief"] if len(cell.text) <= BRIEF else []
         if cell.columns > 1:
             entry["morecols"] = cell.columns - 1
@@ -131,7 +166,7 @@ def row_node(row: list[Cell], sides: list[bool], taken: list[int]) -> nodes.row:
     return node
 
 
-def table(html: str) -> list[nodes.Element]:
+def table(html: str, least: str | list[str] = ()) -> list[nodes.Element]:
     """The docutils table of what pandas wrote, after the alignment of its columns for LaTeX."""
     found = BeautifulSoup(html, "html.parser").table
     body = [cells(row) for row in found.tbody.find_all("tr")]
@@ -139,6 +174,8 @@ def table(html: str) -> list[nodes.Element]:
     head = one_head([cells(row) for row in found.thead.find_all("tr")], stubs)
     width = sum(cell.columns for cell in head[0])
     sides = numeric(body, width)
+    if least:
+        body = emphasised(body, [cell.text for cell in head[-1]][-(width - stubs) :], stubs, least)
     columns = (nodes.colspec(colwidth=1, stub=int(column < stubs)) for column in range(width))
     group = nodes.tgroup("", *columns, cols=width)
     for kind, rows in ((nodes.thead, head), (nodes.tbody, body)):
@@ -165,13 +202,14 @@ def render_text_html(self: NbElementRenderer, data: MimeData) -> list[nodes.Elem
     """What MyST-NB does with HTML, but a table of pandas becomes a table of the document."""
     if 'class="dataframe"' not in data.string:
         return usual_rendering(self, data)
-    rendered = table(data.string)
     options = data.cell_metadata.get("mystnb", {}).get("table", [])
-    if options:
-        options = options if isinstance(options, list) else [options]
-        _, outputs = self.renderer.nb_client.code_cell_outputs(data.cell_index)
-        position = sum("text/html" in output.get("data", ()) for output in outputs[: data.output_index])
-        named(options[position], rendered[-1], data, self)
+    if not options:
+        return table(data.string)
+    options = options if isinstance(options, list) else [options]
+    _, outputs = self.renderer.nb_client.code_cell_outputs(data.cell_index)
+    position = sum("text/html" in output.get("data", ()) for output in outputs[: data.output_index])
+    rendered = table(data.string, options[position].get("least", ()))
+    named(options[position], rendered[-1], data, self)
     return rendered
 
 

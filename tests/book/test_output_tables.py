@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 from docutils import nodes
 from rcbook.words import RAW, WORDS, in_words
+from sphinx.errors import ExtensionError
 
 FRAME = pd.DataFrame(
     [[-0.5, 1e-7, "low"], [np.nan, 2.0, "high"]],
@@ -90,6 +91,21 @@ def test_a_column_beside_entries_over_rows_is_judged_by_its_own_entries():
 def test_a_common_name_of_the_columns_goes_above_them():
     frame = FRAME[["gap"]].T.rename_axis(index="loss", columns="n_variables")
     assert rows(frame.to_html(), nodes.thead) == [["loss", "variables"], ["10", "20"]]
+
+
+def bold(frame, least):
+    node = output_tables.table(frame.to_html(), least)[-1]
+    return [entry.astext() for entry in node.findall(nodes.entry) if list(entry.findall(nodes.strong))]
+
+
+def test_the_least_number_is_bold():
+    frame = pd.DataFrame([[3, -1, "x"], [2, 5, "y"], [2, 7, "z"], [9, 4, "u"]], columns=["cost", "gap", "name"])
+    assert bold(frame, ["cost"]) == ["2", "2"]
+    assert bold(frame, "column") == ["−1", "2", "2"]
+    assert bold(frame[["cost", "gap"]], "row") == ["−1", "2", "2", "4"]
+    assert bold(frame.set_index([["a", "a", "b", "b"], "name"]), ["gap"]) == ["−1", "4"]
+    with pytest.raises(ExtensionError, match="no columns"):
+        bold(frame, ["time"])
 
 
 def test_a_table_without_an_index_has_no_names_of_rows():

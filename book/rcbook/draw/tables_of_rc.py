@@ -14,6 +14,7 @@ from rcbook.experiments.scorecard import judged
 from rcbook.experiments.studies.readings_of_rc2024 import columns_explained, judged_readings
 from rcbook.experiments.studies.readings_of_rc2025 import READINGS, stopping_rules
 from rcbook.experiments.studies.tables_of_rc2025 import RC2025_MODELS
+from rcbook.figures import look
 from rcbook.words import in_words
 from rcpkg.base import Array
 from rcpkg.plotting import markers, palette
@@ -378,10 +379,14 @@ def digit_curves(MODELS: Mapping[str, tuple[str, str]]) -> Figure:
     ):
         for table, line in zip(pair, ("-", "--")):
             part = curves[curves.setting_value == f"rc2024:{table}"]
-            for k, method in enumerate(("RC", "GD")):
+            for method, name in (("RC", "published"), ("GD", "gradient")):
                 run = part[part.method == method].sort_values("iteration")
                 ax.plot(
-                    run.iteration, run["value"], line, color=palette[k], label=f"{method} {MODELS[table][1]}"
+                    run.iteration,
+                    run["value"],
+                    line,
+                    color=look(name)["color"],
+                    label=f"{method} {MODELS[table][1]}",
                 )
         ax.set(title=title, xlabel="iteration")
         if title == "QDA":  # RC ends near zero, gradient descent near one
