@@ -141,15 +141,19 @@ def cost(learner: Any, X: np.ndarray, y: np.ndarray) -> tuple[float, float]:
 def passes(learner: Any, X: np.ndarray, y: np.ndarray) -> int:
     """Passes over the data of one fit: rejected trials are passes too."""
 
-    class Counted(type(learner.estimator)):
-        counted = 0
+    counted = 0
 
+    class CountedFamily(type(learner.estimator._new_family())):
         def weighted_statistics(self, *arguments: Any) -> Any:
-            Counted.counted += 1
+            nonlocal counted
+            counted += 1
             return super().weighted_statistics(*arguments)
 
+    class Counted(type(learner.estimator), family=CountedFamily):
+        pass
+
     learner.set_params(estimator=Counted(**learner.estimator.get_params())).fit(X, y)
-    return Counted.counted
+    return counted
 
 
 def features_seconds(learner: Any, X: np.ndarray, y: np.ndarray) -> float:
