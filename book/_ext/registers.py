@@ -135,7 +135,7 @@ def takes(name: str) -> str:
     model = kind(*first)
     found = {
         "weights": "sample_weight" in inspect.signature(kind.fit).parameters,
-        "portions": hasattr(kind if wraps else model, "partial_fit"),
+        "portions": hasattr(kind if wraps else model, "partial_fit") and not isinstance(kind.partial_fit, property),
         "costs": "cost" in model.get_params(),
         "sparse": not wraps and model.__sklearn_tags__().input_tags.sparse,
     }
