@@ -194,8 +194,9 @@ class Woodbury:
     sum of ccᵀ over the columns c of its Cholesky factor (Tanabe and Sagae, 1992). Rows of a ``doubt`` below that take
     no part: the trace of UᵀA⁻¹U for one row, its own curvature in the metric of the target's.
 
-    The bar is `RiskCalibrationCV` on up to 1,000 rows: for QDA on 455 rows of breast cancer a system of at most 364
-    scores, 130 in the median, in place of 992 coordinates, 3 in place of 60 ms. The solution is that of H as a matrix.
+    The bar is `RiskCalibrationCV` on up to 1,000 rows: for QDA on 455 rows of breast cancer a system of at most 455
+    scores, 181 in the median, in place of 992 coordinates, and a fit in 1 in place of 6 s. The solution is that of H as
+    a matrix, as a test shows.
     """
 
     def __init__(
