@@ -37,14 +37,15 @@ def supervised_step(estimator: BaseEstimator) -> str:
     while frame := frame.f_back:
         pipeline = frame.f_locals.get("self") if frame.f_globals.get("__name__", "").endswith("pipeline") else None
         if hasattr(pipeline, "steps") and pipeline.steps[-1][1] is estimator:
-            parts = [part for _, step in pipeline.steps[:-1] if hasattr(step, "get_params") for part in _parts(step)]
+            parts = [part for _, step in pipeline.steps[:-1] for part in _parts(step)]
             return next((type(part).__name__ for part in parts if part.__sklearn_tags__().target_tags.required), "")
     return ""
 
 
-def _parts(step: BaseEstimator) -> list[BaseEstimator]:
-    """A step of a pipeline, and the estimators that it is made of."""
-    return [step, *(part for part in step.get_params().values() if isinstance(part, BaseEstimator))]
+def _parts(step: Any) -> list[BaseEstimator]:
+    """A step of a pipeline, and what it is made of, as far as they have tags."""
+    parts = step.get_params().values() if isinstance(step, BaseEstimator) else ()
+    return [part for part in (step, *parts) if isinstance(part, BaseEstimator)]
 
 
 def check_number(name: str, value: Any, low: float, *, above: bool = False, integer: bool = False) -> None:

@@ -153,6 +153,19 @@ def test_a_model_behind_steps_learns_from_what_they_make_of_rows_that_they_have_
     assert_allclose(behind.predict_proba(X), alone.predict_proba(X), atol=1e-9)
 
 
+class WithoutTags:
+    """A step that has no more than a pipeline asks for."""
+
+    def get_params(self, deep=True):
+        return {}
+
+    def fit(self, X, y=None):
+        return self
+
+    def transform(self, X):
+        return X
+
+
 def test_steps_that_have_read_the_labels_of_rows_left_out_are_named():
     X, y = load_iris(return_X_y=True)
     model, says = RiskCalibrationCV(CategoricalNB(prior_strength=1.0)), "MDLDiscretizer has read the labels of the rows"
@@ -163,6 +176,7 @@ def test_steps_that_have_read_the_labels_of_rows_left_out_are_named():
         assert caught[0].filename == __file__
     with warnings.catch_warnings(action="error"):
         make_pipeline(Binarizer(threshold=3.0), model).fit(X, y)
+        make_pipeline(WithoutTags(), Binarizer(threshold=3.0), model).fit(X, y)
         make_pipeline(MDLDiscretizer(), model.estimator).fit(X, y)
 
 
