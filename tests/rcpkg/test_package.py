@@ -8,6 +8,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+import yaml
 
 import rcpkg
 
@@ -27,6 +28,10 @@ def normalised(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
+def pins(lock: str) -> set[tuple[str, str]]:
+    return {(normalised(name), version) for name, version in re.findall(r"^([\w.-]+)==(\S+)", lock, re.MULTILINE)}
+
+
 def name_of(dependency: str) -> str:
     return normalised(re.match(r"[\w.-]+", dependency)[0])
 
@@ -36,6 +41,10 @@ def direct(package: str, *extras: str) -> set[str]:
     project = PAPERS[package]["project"]
     optional = [dependency for extra in extras for dependency in project["optional-dependencies"][extra]]
     return {name_of(dependency) for dependency in [*project["dependencies"], *optional]}
+
+
+def test_tests_run_with_the_versions_that_the_book_is_built_with():
+    assert pins(LOCK) and pins(LOCK) <= pins(TEST)
 
 
 def imported(folder: Path) -> set[str]:
@@ -66,6 +75,12 @@ def test_the_book_requires_what_it_imports():
     assert own <= imports <= own | direct("rcpkg", "plot") | direct("rcbook", "chapters")
 
 
+@pytest.mark.parametrize("package", PAPERS)
+def test_every_folder_of_modules_is_a_package_of_its_project(package):
+    folders = {file.parent.relative_to(FOLDERS[package].parent) for file in FOLDERS[package].rglob("*.py")}
+    assert PAPERS[package]["tool"]["setuptools"]["packages"] == sorted(".".join(folder.parts) for folder in folders)
+
+
 @pytest.mark.parametrize("lock", [LOCK, TEST, OLDEST, PEERS], ids=["pinned", "test", "oldest", "peers"])
 def test_locks_name_no_index_and_no_path_and_hash_everything(lock):
     assert not re.search(r"://|--(extra-)?index-url|--find-links|@ ", lock)
@@ -73,6 +88,17 @@ def test_locks_name_no_index_and_no_path_and_hash_everything(lock):
         r"^\w.*\n?.*", lock, re.MULTILINE
     )  # a package stands twice where its version depends on a Python
     assert all(re.search(r"==\S+.*\\\n    --hash=sha256:", line) for line in lines)
+
+
+def test_citation_agrees_with_package_changelog_and_bibliography():
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    version, date = re.search(r"^## (\S+) \((.*)\)$", changelog, re.MULTILINE).groups()
+    assert rcpkg.__version__ == citation["version"] == version
+    assert str(citation["date-released"]) == date
+    bibliography = (ROOT / "book" / "references.bib").read_text(encoding="utf-8")
+    titles = re.findall(r"title\s*=\s*\{(.*)\},\n", bibliography)[:5]
+    assert [reference["title"] for reference in citation["references"]] == [re.sub("[{}]", "", t) for t in titles]
 
 
 def test_a_start_imports_what_is_used_alone():

@@ -28,6 +28,7 @@ from rcpkg import (
     RiskCalibration,
     SharedVarianceGaussianNB,
     SoftErrorCalibration,
+    Statistics,
 )
 from rcpkg.calibration import Batches, Fixed, HeldOut
 from rcpkg.families import states
@@ -90,6 +91,20 @@ def test_fixed_steps_take_missing_values(learner):
     assert np.isfinite(model.history_.log_loss).all()
     if learner is RiskCalibration:
         assert model.history_.log_loss.is_monotonic_decreasing
+
+
+def test_conditional_likelihood_of_missing_values_is_not_concave():
+    """log [cosh t / (cosh t + 1)] of a row without the feature: parameters (t, -t) in class 0, zero in class 1."""
+    family = CategoricalNB(n_states=2).fit([[0], [1], [0], [1]], [0, 0, 1, 1]).family_
+
+    def log_posterior(value):
+        etas = [Statistics(count=np.zeros(2), cells=np.array([[t, -t], [0.0, 0.0]])) for t in (-1.0, 0.0, 1.0)]
+        joint = np.array([family.log_joint(np.array([[value]]), family.from_natural(eta))[0] for eta in etas])
+        return joint[:, 0] - np.logaddexp(*joint.T)
+
+    missing, known = log_posterior(np.nan), log_posterior(0.0)
+    assert_allclose(missing, np.log(np.cosh([-1, 0, 1]) / (np.cosh([-1, 0, 1]) + 1)))
+    assert np.diff(missing, 2) > 0.1 and np.diff(known, 2) < -0.1
 
 
 # Text ----------------------------------------------------------------------------------------------------------------
