@@ -111,6 +111,22 @@ def test_pointwise_form_7_8_a12():
 # ---- section 7.3, properties 1-7 ---------------------------------------------------------------------------
 
 
+def test_a_combination_with_a_negative_coefficient_is_not_convex():
+    """Property 3: relative entropy less total squared difference has second variation int a^2 (1/g - 2), g > 1 here."""
+    f, g = 1 + functions(2, 21)
+    line = np.stack([f, (f + g) / 2, g])
+    assert np.diff(relative_entropy.phi(line, INTERVAL) - total_squared_difference.phi(line, INTERVAL), 2) < 0
+    assert relative_entropy(f, g, INTERVAL) - total_squared_difference(f, g, INTERVAL) < 0
+
+
+def test_squared_bias_has_no_dual():
+    """Its gradient is a constant function and forgets all of g but the integral: (7.14) has no inverse."""
+    f, g = functions(2, 20)
+    g = g * INTERVAL.integrate(f) / INTERVAL.integrate(g)
+    np.testing.assert_allclose(squared_bias.gradient(f, INTERVAL.weights), squared_bias.gradient(g, INTERVAL.weights))
+    assert np.abs(f - g).max() > 0.1
+
+
 # ---- the mean as minimiser ---------------------------------------------------------------------------------
 
 
