@@ -14,6 +14,7 @@ from docutils import nodes
 from fontTools.subset import Subsetter  # matplotlib brings it
 from fontTools.ttLib import TTFont
 from sphinx.application import Sphinx
+from sphinx.errors import ExtensionError
 
 LONGEST = 200  # letters of a description
 # MathJax would show nothing before all formulas of a page are set: set those in view first, the others in portions
@@ -137,11 +138,14 @@ PICTURE = re.compile(r'<img (?!loading)(?=[^>]*src="[^"]*(_images/[^"]+\.svg)")'
 
 
 def lighten(app: Sphinx, exception: Exception | None) -> None:
-    """Leave out of each page the scripts that it has no use for, and let its pictures wait: half of its megabytes."""
+    """Leave out of each page the scripts that it has no use for, and let its pictures wait."""
 
     def waiting(image: re.Match[str]) -> str:
         head = Path(app.outdir, image[1]).read_text(encoding="utf-8")[:1000]
-        width, height = (float(re.search(rf' {side}="([\d.]+)pt"', head)[1]) * 4 / 3 for side in ("width", "height"))
+        sides = [re.search(rf' {side}="([\d.]+)pt"', head) for side in ("width", "height")]
+        if None in sides:
+            raise ExtensionError(f"{image[1]} does not give its width and height in pt")
+        width, height = (float(side[1]) * 4 / 3 for side in sides)
         return f'<img loading="lazy" width="{width:.0f}" height="{height:.0f}" '
 
     if exception is None and app.builder.format == "html":
@@ -168,6 +172,8 @@ def keep_icons_in_use(app: Sphinx, exception: Exception | None) -> None:
         style, font = static / "styles/pydata-sphinx-theme.css", static / "vendor/fontawesome/webfonts/fa-solid-900.ttf"
         text = style.read_text(encoding="utf-8")
         text = ICON.sub(lambda icon: icon[0] if named & set(ICON_NAME.findall(icon[0])) else "", text)
+        if not ICON.search(text):
+            raise ExtensionError(f"{style.name} writes no icon that pages name as {ICON.pattern}")
         text = text.replace(f'url(../{font.with_suffix(".woff2").relative_to(static)}) format("woff2"),', "")
         style.write_text(text, encoding="utf-8")
         smaller = Subsetter()

@@ -14,6 +14,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from bs4 import BeautifulSoup
 from conftest import ROOT
+from fontTools.ttLib import TTFont
 from playwright.sync_api import Browser, Page
 
 RAW = re.compile(
@@ -80,6 +81,14 @@ def test_style_sheets_load_nothing_from_other_hosts(html):
         if re.search(r"(@import\s*|url\()\s*['\"]?(https?:)?//", path.read_text(encoding="utf-8"))
     ]
     assert offending == []
+
+
+def test_icons_of_a_page_are_in_the_style_sheet_and_in_the_font(html, page):
+    style = (html / "_static/styles/pydata-sphinx-theme.css").read_text(encoding="utf-8")
+    drawn = TTFont(html / "_static/vendor/fontawesome/webfonts/fa-solid-900.ttf").getBestCmap()
+    for classes in {" ".join(icon["class"]) for icon in soup_of(html, page).select(".fa-solid, .fas")}:
+        codes = [re.findall(rf'\.{name}:before[^{{]*{{content:"\\(\w+)"', style) for name in classes.split()]
+        assert [code for (code,) in filter(None, codes) if int(code, 16) in drawn], classes
 
 
 def test_links_within_the_book_have_targets(html, page):
