@@ -26,9 +26,9 @@ of a fit without one. That rule has no number to tune, but it was taken when the
 sets set aside too. Weights are now found by steps of ten and then of three, and a sentence is said where the
 closed form may be as good, too. The second run, which is stored, leaves out the learners of (b) and (c), and QDA where
 it took longest (`WITHOUT_QDA`). A run before it showed ten fits of `RiskCalibration` that were worse than the class
-frequencies by more than .02 and said nothing. Two were left when rows were left out of the target, too; in the run that
-is stored, of the sentence that takes the target's part from four draws of signs, there are four. So (d) is refuted, by
-fewer fits than at first, and what `silent` counts was not seen without it.
+frequencies by more than .02 and said nothing. Two were left when rows were left out of the target, too. The stored run,
+whose sentence takes the target's part from four draws of signs, has four. So (d) is refuted, by fewer fits than at
+first, and what `silent` counts was not seen without it.
 """
 
 import warnings
