@@ -13,6 +13,7 @@ from scipy.sparse import csr_array, issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
+from rcpkg._bases import _BaseComposition
 from rcpkg.capabilities import MARGINALS, Unsupported, can
 from rcpkg.columns import as_labels, as_numbers, in_columns, summed
 from rcpkg.linalg import Array
@@ -32,20 +33,24 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
 
 
 def supervised_step(estimator: BaseEstimator) -> str:
-    """The class of a step that needs labels, by its tags, where a pipeline fits it before this estimator; or ""."""
-    frame = sys._getframe(1)
+    """The class of a step that needs labels, by its tags, where pipelines fit it before this estimator; or ""."""
+    kind, frame = getattr(sys.modules.get("sklearn.pipeline"), "Pipeline", ()), sys._getframe(1)
     while frame := frame.f_back:
-        pipeline = frame.f_locals.get("self") if frame.f_globals.get("__name__", "").endswith("pipeline") else None
-        if hasattr(pipeline, "steps") and pipeline.steps[-1][1] is estimator:
+        pipeline = frame.f_locals.get("self")
+        if isinstance(pipeline, kind) and pipeline.steps[-1][1] is estimator:
             parts = [part for _, step in pipeline.steps[:-1] for part in _parts(step)]
-            return next((type(part).__name__ for part in parts if part.__sklearn_tags__().target_tags.required), "")
+            for part in parts:
+                if part.__sklearn_tags__().target_tags.required:
+                    return type(part).__name__
+            estimator = pipeline
     return ""
 
 
 def _parts(step: Any) -> list[BaseEstimator]:
-    """A step of a pipeline, and what it is made of, as far as they have tags."""
-    parts = step.get_params().values() if isinstance(step, BaseEstimator) else ()
-    return [part for part in (step, *parts) if isinstance(part, BaseEstimator)]
+    """A step of a pipeline, or the steps that it is made of, as far as they have tags."""
+    if isinstance(step, _BaseComposition):
+        return [part for name, each in step.get_params().items() if "__" not in name for part in _parts(each)]
+    return [step] if isinstance(step, BaseEstimator) else []
 
 
 def check_number(name: str, value: Any, low: float, *, above: bool = False, integer: bool = False) -> None:

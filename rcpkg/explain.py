@@ -263,7 +263,8 @@ def _log_posteriors(model: GenerativeClassifier, X: pd.DataFrame, seen: NDArray[
     """log p(y | x_S), shape (p, n, r), of rows for sets S of features that are ``seen``, shape (p, d) or, where each
     row has sets of its own, (p, n, d)."""
     of_sets = getattr(getattr(model, "family_", None), "log_joint_of_sets", None)  # a faster way to all of them
-    if len(seen) == 2 ** X.shape[1] and of_sets and not np.isnan(rows := model._check_X(X)).any():
+    by_number = len(seen) == 2 ** X.shape[1] and not seen[0].any()  # connected sets of one feature are not
+    if by_number and of_sets and not np.isnan(rows := model._check_X(X)).any():
         while hasattr(model, "estimator_"):  # of a calibrated one the joint model
             model = model.estimator_
         return log_softmax(of_sets(rows, model._fitted_parameters()), axis=2)

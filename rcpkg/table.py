@@ -417,7 +417,7 @@ class TableClassifier(GenerativeClassifier):
             return candidates_of(self.columns_, len(frame), gaps, self.gaps_in_view, seed)
         pairs = given if isinstance(given, list | tuple) else []
         if not pairs or not all(
-            isinstance(pair, tuple) and len(pair) == 2 and is_classifier(pair[1]) for pair in pairs
+            isinstance(pair, list | tuple) and len(pair) == 2 and is_classifier(pair[1]) for pair in pairs
         ):
             raise ValueError(f"candidates must be 'auto' or a list of (name, classifier); got {given!r}")
         return [Candidate(name, model, rank=k) for k, (name, model) in enumerate(pairs)]

@@ -39,6 +39,7 @@ class Interval:
             )
 
 
+@dataclass(frozen=True)
 class Simplex:
     """Probability vectors; the relative interior holds those without a zero."""
 

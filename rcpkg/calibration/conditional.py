@@ -136,9 +136,10 @@ class Smooth:
         if self._at is None or self._at[0] is not z:
             self._at = z, self.hessian(z)
         H = self._at[1]
-        if damping or shift:
+        if shift:
             H = H + shift * self.pulled(self.pulled(np.eye(len(H))).T)
-            H += damping * self.reference if damping else 0.0
+        if damping:
+            H = H + damping * self.reference
         return Curvature.from_blocks([H])
 
     def beta(self, z: Array) -> Array:

@@ -212,7 +212,7 @@ class Woodbury:
         after = np.maximum(P[::-1].cumsum(axis=0)[::-1], np.finfo(float).tiny)  # the sum of p from a class on
         self.columns = np.zeros((r - 1, r, n))
         for c, column in enumerate(self.columns):
-            root = np.sqrt(weight[rows] * P[c] / (after[c] * after[c + 1]))
+            root = np.sqrt(weight[rows] * P[c] / after[c]) / np.sqrt(after[c + 1])  # of sure rows without underflow
             column[c], column[c + 1 :] = root * after[c + 1], -root * P[c + 1 :]
         S = self.columns * np.sqrt(half)
         system = np.tensordot(np.hstack([S * rest, S]), np.hstack([S, S * rest]), axes=(1, 1))

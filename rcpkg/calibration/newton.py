@@ -81,7 +81,7 @@ class NewtonRun(Stalling):
         if F.exact:
             step = curvature.solve(g) if self.damping else point.newton_step
             if isinstance(curvature, Woodbury):  # at least the target's, which is not blind
-                step /= max(np.abs(F.beta(step)).max() / self.radius, 1.0)
+                step = step / max(np.abs(F.beta(step)).max() / self.radius, 1.0)
             else:
                 step = bounded_step(
                     F, self.radius, step, curvature.solve, g, lambda nu: F.curvature(point.z, self.damping, nu).solve
@@ -131,7 +131,7 @@ class SharedRun(NewtonRun):
             self.solve = point.curvature.solve
         g = following.evaluation.gradient
         self.ahead = self.solve(g)
-        following = F.iterate(following.z, following.evaluation, 0.5 * float(g @ self.ahead))
+        following = F.iterate(following.z, following.evaluation, max(0.5 * float(g @ self.ahead), 0.0))
         if following.estimate > ROUGH * point.estimate:
             self.solve = None
         return following

@@ -117,7 +117,10 @@ class TargetPath:
         sizes = np.array([self._paths[weight].objective.size for weight in weights])
 
         def predicted(places: Array, optima: list[Array]) -> Iterate:
-            return F.iterate(np.linalg.inv(np.vander(places, increasing=True))[0] @ np.array(optima))
+            try:
+                return F.iterate(np.linalg.inv(np.vander(places, increasing=True))[0] @ np.array(optima))
+            except np.linalg.LinAlgError:  # two places are one but for rounding
+                return F.iterate(optima[0])
 
         in_log = predicted(np.log(np.divide(weights, b)), optima)
         in_share = predicted(np.append(F.size / sizes, 0.0) - 1, [*optima, F.anchor])

@@ -13,7 +13,8 @@ from sklearn.datasets import load_iris, load_wine
 from sklearn.metrics import log_loss
 from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import Binarizer
+from sklearn.preprocessing import Binarizer, FunctionTransformer
+from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import check_estimator
 
 from rcpkg import LDA, CategoricalNB, MDLDiscretizer, RiskCalibration, RiskCalibrationCV, Rows
@@ -153,6 +154,14 @@ def test_a_model_behind_steps_learns_from_what_they_make_of_rows_that_they_have_
     assert_allclose(behind.predict_proba(X), alone.predict_proba(X), atol=1e-9)
 
 
+class KeepsAnEstimator(FunctionTransformer):
+    """A step whose own fit sees no labels, as IterativeImputer's does."""
+
+    def __init__(self, estimator):
+        super().__init__()
+        self.estimator = estimator
+
+
 class WithoutTags:
     """A step that has no more than a pipeline asks for."""
 
@@ -174,8 +183,11 @@ def test_steps_that_have_read_the_labels_of_rows_left_out_are_named():
         with pytest.warns(UserWarning, match=says) as caught:
             make_pipeline(*steps, model).set_output(transform="pandas").fit(X, y)
         assert caught[0].filename == __file__
+    with pytest.warns(UserWarning, match=says):
+        make_pipeline(MDLDiscretizer(), make_pipeline("passthrough", model)).fit(X, y)
     with warnings.catch_warnings(action="error"):
         make_pipeline(Binarizer(threshold=3.0), model).fit(X, y)
+        make_pipeline(KeepsAnEstimator(DecisionTreeClassifier()), Binarizer(threshold=3.0), model).fit(X, y)
         make_pipeline(WithoutTags(), Binarizer(threshold=3.0), model).fit(X, y)
         make_pipeline(MDLDiscretizer(), model.estimator).fit(X, y)
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from model_cases import ML, fitted, gaussian_rows
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.datasets import load_wine
+from sklearn.datasets import load_iris, load_wine
 from sklearn.feature_selection import SelectKBest
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -67,6 +67,17 @@ def test_shapley_values_are_means_over_orders(name):
             assert_allclose(found[i], mean, atol=1e-12)
             assert_allclose(found[i].sum(axis=0), v[tuple(range(d))] - v[()])
     assert_allclose(sets[()], model.class_log_prior_)
+
+
+@pytest.mark.parametrize("model", [GaussianNB(), QDA(), LDA(), CategoricalNB(prior_strength=1.0)], ids=repr)
+def test_the_only_feature_has_the_whole_of_the_log_odds(model):
+    X, y = load_iris(return_X_y=True)
+    X = X[:, 2:3].astype(int)
+    model.fit(X, y)
+    for method in ("hidden", "shapley"):
+        found = explain.contributions(model, X[70:71], method, "log_odds").to_numpy()[0]
+        gained = model.predict_log_proba(X[70:71])[0] - model.class_log_prior_
+        assert_allclose(found, gained - gained.mean(), atol=1e-9)
 
 
 def test_a_feature_that_is_missing_contributes_nothing():

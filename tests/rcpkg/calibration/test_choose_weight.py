@@ -1,5 +1,7 @@
 """The weight of the target: Newton's optimum, the row left out, and the estimator that chooses."""
 
+import warnings
+
 import numpy as np
 import pytest
 from model_cases import ML, NETWORKS, fitted, rows_for
@@ -10,7 +12,17 @@ from sklearn.metrics import get_scorer, log_loss
 from sklearn.model_selection import GridSearchCV, KFold, PredefinedSplit, RepeatedStratifiedKFold, StratifiedKFold
 from sklearn.pipeline import make_pipeline
 
-from rcpkg import BDA7, LDA, QDA, CategoricalNB, GaussianNB, MultinomialNB, RiskCalibration, RiskCalibrationCV
+from rcpkg import (
+    BDA7,
+    LDA,
+    QDA,
+    CategoricalNB,
+    ConditionalLikelihood,
+    GaussianNB,
+    MultinomialNB,
+    RiskCalibration,
+    RiskCalibrationCV,
+)
 from rcpkg.calibration import choose_weight, left_out, target_path
 from rcpkg.calibration.constants import TOL
 from rcpkg.calibration.target_path import TargetPath
@@ -93,6 +105,23 @@ def test_a_weight_at_the_end_of_its_grid_is_reported(weights, named):
     target = "grand" if weights[0] > 1 else "pooled"
     with pytest.warns(UserWarning, match=f"target_weight_={named} of target_weights"):
         RiskCalibrationCV(QDA(), target=target, target_weights=weights, closed_form=False).fit(X, y)
+
+
+@pytest.mark.parametrize("model", [LDA(), QDA()], ids=repr)
+def test_weights_may_lie_as_far_apart_as_numbers_do(model):
+    X, y = load_iris(return_X_y=True)
+    for weights in ([1e-3, 1e20], [1.0, 1e17, 1e18], [1e-3, 1e-2, 1e30]):
+        losses = RiskCalibrationCV(model, target_weights=weights).fit(X, y).cv_results_.log_loss
+        assert np.isfinite(losses).all()
+
+
+def test_classes_of_which_rows_leave_no_doubt_are_told_apart_in_few_steps():
+    rng, y = np.random.default_rng(0), np.arange(36) % 3
+    X = rng.normal(size=(36, 10))
+    X[:, 0] += 20 * y
+    with warnings.catch_warnings(action="error", category=RuntimeWarning):
+        fit = ConditionalLikelihood(QDA(prior_strength=1.0), target="pooled", target_weight=0.01).fit(X, y)
+    assert fit.converged_ and fit.n_iter_ < 20
 
 
 def test_folds_give_what_a_grid_search_gives():

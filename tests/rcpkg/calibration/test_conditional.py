@@ -148,6 +148,19 @@ def test_rows_that_are_fewer_than_coordinates_solve_as_the_hessian_does(r, dampi
     assert 1 - 1e-9 <= g @ some.solve(g) / of_all <= 1 + 60 * F.certain  # as 1 + UᵀA⁻¹U is at most so much greater
 
 
+def test_rows_without_doubt_leave_the_curvature_of_the_target():
+    rng, y = np.random.default_rng(0), np.arange(30) % 3
+    X = rng.normal(size=(30, 8)) + y[:, None]
+    F = TargetPath.from_estimator(QDA().fit(X, y), "pooled", X, y).conditional.with_weight(0.3)
+    z, size, g = F.anchor, F.share * F.joint.size, F.evaluate(None).evaluation.gradient
+    hermite = F.form.map.hermite(F.joint.parameters(F.joint.mode))
+    for least in (0.0, 5e-324, 1e-200):
+        P = np.maximum(np.eye(3)[:, y], least)
+        with np.errstate(divide="raise", invalid="raise"):
+            solved = Woodbury(F.form, hermite, size, P, np.ones(30)).solve(g)
+        assert np.allclose(size * joint_part(F, z) @ solved, g, rtol=0, atol=1e-10 * np.abs(g).max())
+
+
 def joint_part(F, z):
     return F.form.covariance(F.joint.second_moments(F.beta(z)))
 
