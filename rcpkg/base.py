@@ -11,6 +11,7 @@ from typing import Any, TypeVar, cast, dataclass_transform
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import ThreadpoolController
@@ -24,6 +25,7 @@ from rcpkg.linalg import Array
 from rcpkg.rows import Block, Rows, by_block
 
 SMALL = 1_000_000  # values of a table that is small
+WITHOUT_SETTER = {"class_prior": UNUSED}
 UNLABELLED = "the label -1 is taken for a class like the others: leave out rows that have no label"
 
 
@@ -208,7 +210,17 @@ class GenerativeClassifier(Classifier):
     (NaN) in predictions, for which ``_joint_log_proba`` marginalises; only it has the methods that tell of p(x).
     """
 
+    __metadata_request__predict = __metadata_request__predict_proba = WITHOUT_SETTER
+    __metadata_request__predict_log_proba = WITHOUT_SETTER
+
     expected_rows: Callable[..., Any]  # given where p(x, y) is a density with marginals; families have θ for a third
+
+    def get_metadata_routing(self) -> Any:
+        """scikit-learn's requests of metadata: predictions ask for ``class_prior``, always."""
+        requests = super().get_metadata_routing()
+        for method in "predict", "predict_proba", "predict_log_proba":
+            getattr(requests, method).add_request(param="class_prior", alias=True)
+        return requests
 
     def _joint_log_proba(self, X: Array) -> Array:
         raise NotImplementedError

@@ -58,12 +58,10 @@ BLOCKS = {
         estimator_ : ClosedFormClassifier
             The calibrated model.
         """,
-    "path": """
+    "way": """
         %(fitted)s
         n_iter_ : int
             Updates made.
-        best_iter_ : int
-            The update that gave ``estimator_``.
         history_ : DataFrame
             A row an iterate: iteration, soft_error, error, log_loss, step (its length, or by Newton's method that of
             the next, √(gᵀH⁻¹g) a row), the objective if that is penalised, and validation_log_loss with `HeldOut`.
@@ -71,6 +69,11 @@ BLOCKS = {
             "converged": the promised gain is at most ``tol``; "max_iter"; "soft_error": it rose; "invalid": a step left
             the valid statistics; "no_step": none is left that raises the objective; "separable": without a target the
             model separates the training rows, and no optimum is finite.
+        """,
+    "path": """
+        %(way)s
+        best_iter_ : int
+            The update that gave ``estimator_``.
         joint_model_ : str
             Which of the models with the posteriors of the training rows ``estimator_`` is: the "optimum" with a target,
             the "most probable" one, an "iterate" on the way, or what the "search" for posteriors ended at: there is no

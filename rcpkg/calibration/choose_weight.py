@@ -107,7 +107,7 @@ class RiskCalibrationCV(Learner):
 
     Attributes
     ----------
-    %(path)s
+    %(way)s
         Also "closed_form", where that is chosen. The way is that from the optimum that was looked at last.
     converged_ : bool
         Whether the reason is "converged" or "closed_form"; a `ConvergenceWarning` tells otherwise.

@@ -73,8 +73,6 @@ class ConditionalLikelihood(Learner):
         A model with the posteriors of the optimum; with a target the optimum.
     n_iter_ : int
         Iterations made.
-    best_iter_ : int
-        The iteration that gave ``estimator_``, the last.
     history_ : DataFrame
         A row an iterate, row 0 the start: iteration, soft_error, error, log_loss, step, the length of the next Newton
         step as the solver estimates it, and with a penalty the objective, as in ``objective_``.
@@ -152,7 +150,8 @@ class ConditionalLikelihood(Learner):
         step = LBFGS(self.coordinates) if by_lbfgs else Newton() if self.solver == "newton" else None
         path = optimum(objective, self.tol**2 / 2, self.max_iter, step=step, l2=self.l2)
         self._warn(path)
-        return self._adopt(objective, path, separable_=path.stop_reason == "separable", objective_=path.value)
+        of_optimum = {"joint_model_": path.joint_model, "objective_": path.value}
+        return self._adopt(objective, path, separable_=path.stop_reason == "separable", **of_optimum)
 
     def _warn(self, path: Path) -> None:
         if path.stop_reason == "converged":

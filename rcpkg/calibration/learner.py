@@ -139,7 +139,7 @@ class Learner(MetaEstimatorMixin, GenerativeClassifier):
         self._report(objective, path, tol, step)
         if step is None and objective.target and settings.gaps_in_view is None and rows.is_one_block:
             warn_of_optimum(path, model.family_, settings.target, rows)
-        return self._adopt(objective, path)
+        return self._adopt(objective, path, best_iter_=path.best_iter, joint_model_=path.joint_model)
 
     def _kept(self, objective: Objective) -> Statistics | None:
         """The statistics where the last fit to the rows of an ``objective`` has ended, if there was one."""
@@ -177,10 +177,8 @@ class Learner(MetaEstimatorMixin, GenerativeClassifier):
         model = objective.classifier(path.chosen.statistics, path.chosen.parameters)
         way = {
             "n_iter_": path.n_iter,
-            "best_iter_": path.best_iter,
             "stop_reason_": path.stop_reason,
             "converged_": path.stop_reason in ("converged", "closed_form"),
-            "joint_model_": path.joint_model,
         }
         history = {name: np.array([row[name] for row in path.history]) for name in path.history[0]}
         return self._store(model, objective.class_frequencies, history, _online=None, **way, **fitted)

@@ -118,14 +118,18 @@ def test_a_class_without_weight_cannot_be_given_one():
         model.predict(STATES, class_prior=PRIOR)
 
 
-def test_class_weights_reach_a_model_through_a_pipeline_that_routes_them():
+@pytest.mark.parametrize("routing", [False, True])
+@pytest.mark.parametrize("model", [QDA(), RiskCalibration(QDA())], ids=repr)
+def test_class_weights_reach_a_model_through_a_pipeline(model, routing):
     X, y = load_iris(return_X_y=True)
     prior = [0.6, 0.3, 0.1]
-    with config_context(enable_metadata_routing=True):
-        model = QDA().set_predict_proba_request(class_prior=True)
+    with config_context(enable_metadata_routing=routing):
         pipeline = make_pipeline(StandardScaler(), model).fit(X, y)
-        routed = pipeline.predict_proba(X, class_prior=prior)
-    assert_allclose(routed, pipeline[-1].predict_proba(pipeline[0].transform(X), class_prior=prior))
+        scaled = pipeline[0].transform(X)
+        for method in "predict", "predict_proba", "predict_log_proba":
+            given = getattr(pipeline, method)(X, class_prior=prior)
+            assert_array_equal(given, getattr(pipeline[-1], method)(scaled, class_prior=prior))
+            assert not hasattr(model, f"set_{method}_request")
 
 
 @pytest.mark.parametrize("classifier", [WANBIAC(), LocalBDA(), BregmanKNN()], ids=repr)
