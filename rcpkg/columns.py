@@ -55,7 +55,7 @@ _OF_KINDS = {"M": DATES, "m": DURATIONS, "c": COMPLEX, "S": BYTES, "V": NESTED} 
 
 
 @cache
-def _of_type(value: type) -> str:
+def kind_of(value: type) -> str:
     """What a value of this type is: one of the kinds, or its name."""
     return next((kind for types, kind in _OF_TYPES if issubclass(value, types)), f"values of type {value.__name__}")
 
@@ -75,18 +75,19 @@ def _check_integers(label: str, least: Any, greatest: Any) -> None:
         raise ValueError(f"{label} holds integers beyond 2**53, which floats cannot tell apart: subtract an offset")
 
 
-def _is_missing(value: Any) -> bool:
-    kind = _of_type(type(value))
-    return kind == MISSING or (kind == NUMBERS and value != value)
+def is_missing(value: Any) -> bool:
+    """Whether a value is None, pd.NA, pd.NaT or NaN."""
+    kind = kind_of(type(value))
+    return kind == MISSING or (kind == NUMBERS and (value.is_nan() if isinstance(value, Decimal) else value != value))
 
 
 def _kinds(values: NDArray[np.object_]) -> tuple[set[str], NDArray[np.bool_]]:
     """The kinds of some Python objects, and which of them are missing."""
-    kinds = {_of_type(of) for of in set(map(type, values))}
+    kinds = {kind_of(of) for of in set(map(type, values))}
     if not kinds & {MISSING, NUMBERS}:
         return kinds, np.zeros(len(values), dtype=bool)
-    missing = np.array([_is_missing(value) for value in values], dtype=bool)
-    return {_of_type(of) for of in set(map(type, values[~missing]))}, missing
+    missing = np.array([is_missing(value) for value in values], dtype=bool)
+    return {kind_of(of) for of in set(map(type, values[~missing]))}, missing
 
 
 def _of_objects(values: NDArray[np.object_], label: str) -> NDArray:

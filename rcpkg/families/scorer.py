@@ -1,7 +1,7 @@
 """A fitted model frozen to arrays, which scores one row in microseconds, here and in other languages."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg.lapack import dtrtrs
 
 from rcpkg.base import Array, by_row, log_posterior
+from rcpkg.columns import ARITHMETIC, TEXT, is_missing, kind_of, unmasked
 from rcpkg.families.blocks import Blocks, Distances
 from rcpkg.families.cliques import Families
 from rcpkg.families.missing_states import log_marginal
@@ -17,14 +18,15 @@ from rcpkg.linalg import correlations
 
 FORMAT = "rcpkg-scorer/1"
 LOG_2PI = np.log(2 * np.pi)
+PLAIN = (np.ndarray, list, tuple)
 
 
 class Scorer:
     """p(y | x) of one row at a time, from the arrays of a fitted model: ``model.scorer()`` makes it.
 
     What a call of a model takes is the validation of its rows. A scorer leaves that to you: a row holds the features in
-    the order of training, or is a dict or series of them by name; numbers, codes or names, None or NaN where they are
-    missing. The posteriors are those of ``model.predict_proba`` to the last bit.
+    the order of training, or is a dict or series of them by name; numbers, codes or names, and None, NaN, pd.NA or
+    pd.NaT where they are missing. The posteriors are those of ``model.predict_proba`` to the last bit.
 
     Parameters
     ----------
@@ -63,10 +65,11 @@ class Scorer:
         Raises
         ------
         ValueError
-            If the row has another number of features, or lacks one of them by its name.
+            If the row has another number of features, lacks one of them by its name, or holds text, dates or other
+            things where the model has numbers, or the reverse.
         """
-        if hasattr(row, "keys") and getattr(row, "ndim", 1) == 1:
-            row = self._in_order(row)
+        if type(row) not in PLAIN and getattr(row, "ndim", 1) == 1:
+            row = self._in_order(row) if hasattr(row, "keys") else _listed(row)
         if (size := len(row) if getattr(row, "ndim", 1) == 1 else row.shape) != self.n_features_in_:
             raise ValueError(f"row must have {self.n_features_in_} features; got {size}")
         if self.content["product"]:  # log p(y) + Σ_b [log p_b(x_b, y) − log p_b(y)]
@@ -113,10 +116,14 @@ class _Part:
 
     def numbers(self, row: Any) -> Array:
         """The columns of a row as floats; others may be text."""
-        if self.every:
-            return np.asarray(row, dtype=float)
-        of_part = row[self.columns] if isinstance(row, np.ndarray) else [row[c] for c in self.columns]
-        return np.asarray(of_part, dtype=float)
+        if not self.every:
+            row = row[self.columns] if isinstance(row, np.ndarray) else [row[c] for c in self.columns]
+        try:
+            x = np.asarray(row)
+        except ValueError:  # of lists in it
+            x = np.empty((), dtype=object)
+        plain = x.dtype.kind in "fiub" and x.ndim == 1
+        return x.astype(float, copy=False) if plain else np.array([*map(_number, row)])
 
 
 class _Gaussian(_Part):
@@ -172,7 +179,15 @@ class _Table(_Part):
 
     def log_joint(self, row: ArrayLike) -> Array:
         values = row.tolist() if isinstance(row, np.ndarray) else row
-        places = np.array([known.get(values[c], -1) for c, known in zip(self.columns, self.places)])
+        try:
+            found = [known.get(values[c], -1) for c, known in zip(self.columns, self.places)]
+        except TypeError:
+            raise ValueError(f"row must hold states, which have a hash; got {values!r}") from None
+        if -1 in found:
+            for c, place, known in zip(self.columns, found, self.places):
+                if place < 0:
+                    _check_state(values[c], known)
+        places = np.array(found)
         known = ~(self.member @ (places < 0))
         cells = (self.families.starts + self.stride @ places)[known]
         joint = (np.add.reduce(self.cells[cells], axis=0) + self.log_prior)[None]
@@ -203,6 +218,37 @@ class _Binary(_Part):
 
 
 KINDS: dict[str, type[_Part]] = {"gaussian": _Gaussian, "table": _Table, "binary": _Binary}
+
+
+def _listed(row: Any) -> list[Any]:
+    """The values of a row that is neither a list nor a plain array of numpy."""
+    row = unmasked(row)
+    name = next((name for name in ("to_list", "to_pylist", "tolist") if hasattr(row, name)), None)
+    if name is None and not isinstance(row, Sequence):
+        raise ValueError(f"row must be a sequence, a dict or a series; got {type(row).__name__}")
+    return list(row) if name is None else getattr(row, name)()
+
+
+def _check_state(value: Any, known: dict[Any, int]) -> None:
+    """Refuse what is neither missing nor of the kind of the known states."""
+    state = next(iter(known), None)
+    like = {TEXT} if isinstance(state, str) else ARITHMETIC
+    if not is_missing(value) and kind_of(type(value)) not in like:
+        raise ValueError(f"row holds {value!r} where the model has states such as {state!r}")
+
+
+def _number(value: Any) -> float:
+    """A value as a float, NaN where it is missing."""
+    if type(value) is float:
+        return value
+    if is_missing(value):
+        return np.nan
+    try:
+        if kind_of(type(value)) in ARITHMETIC | {TEXT}:
+            return float(value)
+    except (ValueError, OverflowError):
+        pass
+    raise ValueError(f"row holds {value!r} where the model has numbers")
 
 
 def _possible(log_prob: Array) -> Array:

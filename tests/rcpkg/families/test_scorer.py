@@ -1,6 +1,8 @@
 """Frozen models: the same bits as the model's, from the model and from JSON, with gaps, text and calibration."""
 
 import json
+from datetime import date
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -23,6 +25,7 @@ from rcpkg import (
 )
 from rcpkg.families import Unsupported
 
+pl, pa = pytest.importorskip("polars"), pytest.importorskip("pyarrow")
 FROZEN = [name for name in MODELS if not name.startswith("Multinomial")]
 
 
@@ -104,6 +107,25 @@ def test_rows_of_numbers_and_names_in_any_container(learner):
     assert_array_equal(of_array.predict_proba(pd.Series([0.1, 0.2, 0.3])), of_array.predict_proba([0.1, 0.2, 0.3]))
     with pytest.raises(ValueError, match="row must be a sequence: the model was fitted to an array"):
         of_array.predict_proba({"a": 1, "b": 2, "c": 3})
+
+
+@pytest.mark.parametrize("family", [GaussianNB(), CategoricalNB(prior_strength=1.0)])
+def test_what_stands_for_a_missing_value_or_for_none_that_can_be(family):
+    X = np.random.default_rng(0).integers(3, size=(40, 3))
+    model = family.fit(X, X[:, 0] > 0)
+    scorer, posterior = model.scorer(), model.predict_proba([[1.0, np.nan, 2.0]])[0]
+    for missing in None, np.nan, pd.NA, pd.NaT, Decimal("nan"):
+        row = [1, missing, 2]
+        for given in row, tuple(row), pd.array(row, dtype=object), pd.Series(row, dtype=object):
+            assert_array_equal(scorer.predict_proba(given), posterior)
+    for given in pl.Series([1, None, 2]), pa.array([1, None, 2]), np.ma.array([1, 0, 2], mask=[0, 1, 0]):
+        assert_array_equal(scorer.predict_proba(given), posterior)
+    for value in "a", date(2020, 1, 1), np.datetime64("2020-01-01"), np.datetime64("NaT"), b"1", 1j, [1], {}:
+        for given in [1, value, 2], (1, value, 2):
+            with pytest.raises(ValueError, match=r"row (holds|must hold states)"):
+                scorer.predict_proba(given)
+    with pytest.raises(ValueError, match="row must be a sequence, a dict or a series; got set"):
+        scorer.predict_proba({0, 1, 2})
 
 
 def test_json_is_strict_and_of_one_format():
