@@ -3,6 +3,7 @@
 import sys
 import warnings
 from collections.abc import Mapping
+from inspect import signature
 from numbers import Integral, Real
 from typing import Any
 
@@ -33,17 +34,27 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
 
 
 def supervised_step(estimator: BaseEstimator) -> str:
-    """The class of a step that needs labels, by its tags, where pipelines fit it before this estimator; or ""."""
+    """The class of a step that reads labels, where pipelines fit it before this estimator; or ""."""
     kind, frame = getattr(sys.modules.get("sklearn.pipeline"), "Pipeline", ()), sys._getframe(1)
     while frame := frame.f_back:
         pipeline = frame.f_locals.get("self")
         if isinstance(pipeline, kind) and pipeline.steps[-1][1] is estimator:
             parts = [part for _, step in pipeline.steps[:-1] for part in _parts(step)]
             for part in parts:
-                if part.__sklearn_tags__().target_tags.required:
+                if _reads_labels(part):
                     return type(part).__name__
             estimator = pipeline
     return ""
+
+
+def _reads_labels(step: BaseEstimator) -> bool:
+    """Whether a step needs labels, by its tags or its ``fit``, or selects features by them."""
+    y = signature(step.fit).parameters.get("y")
+    if step.__sklearn_tags__().target_tags.required or (y is not None and y.default is y.empty):
+        return True
+    model = None if getattr(step, "prefit", False) else getattr(step, "estimator", None)
+    by_model = isinstance(model, BaseEstimator) and model.__sklearn_tags__().target_tags.required
+    return hasattr(step, "get_support") and (by_model or hasattr(step, "score_func"))
 
 
 def _parts(step: Any) -> list[BaseEstimator]:

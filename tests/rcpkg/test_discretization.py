@@ -10,10 +10,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_iris, load_wine
+from sklearn.feature_selection import SelectFromModel, SelectKBest, SequentialFeatureSelector, VarianceThreshold
 from sklearn.metrics import log_loss
 from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import Binarizer, FunctionTransformer
+from sklearn.preprocessing import Binarizer, FunctionTransformer, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import check_estimator
 
@@ -162,6 +163,13 @@ class KeepsAnEstimator(FunctionTransformer):
         self.estimator = estimator
 
 
+class NeedsLabels(StandardScaler):
+    """A step whose tags do not say so."""
+
+    def fit(self, X, y):
+        return super().fit(X)
+
+
 class WithoutTags:
     """A step that has no more than a pipeline asks for."""
 
@@ -185,7 +193,13 @@ def test_steps_that_have_read_the_labels_of_rows_left_out_are_named():
         assert caught[0].filename == __file__
     with pytest.warns(UserWarning, match=says):
         make_pipeline(MDLDiscretizer(), make_pipeline("passthrough", model)).fit(X, y)
+    tree, plain = DecisionTreeClassifier(random_state=0), RiskCalibrationCV(LDA())
+    several = SequentialFeatureSelector(tree, n_features_to_select=2, cv=2)
+    for step in SelectKBest(k=2), SelectFromModel(tree), several, NeedsLabels():
+        with pytest.warns(UserWarning, match=f"{type(step).__name__} has read the labels of the rows"):
+            make_pipeline(step, plain).fit(X, y)
     with warnings.catch_warnings(action="error"):
+        make_pipeline(SelectFromModel(tree.fit(X, y), prefit=True), VarianceThreshold(), plain).fit(X, y)
         make_pipeline(Binarizer(threshold=3.0), model).fit(X, y)
         make_pipeline(KeepsAnEstimator(DecisionTreeClassifier()), Binarizer(threshold=3.0), model).fit(X, y)
         make_pipeline(WithoutTags(), Binarizer(threshold=3.0), model).fit(X, y)
