@@ -32,6 +32,18 @@
     }
   }
 
+  // a formula on lines of its own that is too wide for its column is set smaller; one that would be tiny scrolls instead
+  const SMALLEST = 0.7; // of its size
+  function fitDisplayed() {
+    const formulas = [...document.querySelectorAll("article div.math > mjx-container")];
+    for (const formula of formulas) formula.style.fontSize = formula.dataset.size ??= formula.style.fontSize;
+    const shares = formulas.map((formula) => formula.clientWidth / formula.scrollWidth); // not a number in a fold
+    formulas.forEach((formula, i) => {
+      const share = 0.98 * shares[i];
+      if (shares[i] < 1 && share >= SMALLEST) formula.style.fontSize = `${share * parseFloat(formula.dataset.size)}%`;
+    });
+  }
+
   const SCROLLING = `article :is(figure, div.cell_output, div.output.text_html, .pst-scrollable-table-container,
     .scorecard-rows, div.math mjx-container, mjx-container.wide, div.highlight pre)`;
 
@@ -47,6 +59,7 @@
 
   function markAll() {
     markWide();
+    fitDisplayed();
     document.querySelectorAll(SCROLLING).forEach(markOne);
   }
 

@@ -162,9 +162,9 @@ def matrix_means() -> Figure:
     fig, axes = plt.subplots(1, 2, figsize=(7.2, 3.6), sharex=True, sharey=True)
     for ax, matrices, title in zip(axes, (pair, oblique), ("at right angles", "at half a right angle")):
         drawn = {
-            "left: arithmetic, all": divergences["log_det"].centroid(matrices),
-            "right: von Neumann": divergences["von_neumann"].centroid(matrices, side="right"),
-            "right: log-determinant": divergences["log_det"].centroid(matrices, side="right"),
+            "data first: all divergences": divergences["log_det"].centroid(matrices),
+            "data second: von Neumann": divergences["von_neumann"].centroid(matrices, side="right"),
+            "data second: log-determinant": divergences["log_det"].centroid(matrices, side="right"),
         }
         for matrix in matrices:
             ax.plot(*(np.linalg.cholesky(matrix) @ circle), color="0.6", lw=1)
@@ -207,10 +207,10 @@ def projections() -> Figure:
     axes[0].legend(loc="upper left", fontsize=7)
     data = np.array([[1.0, 6.0], [2.0, 1.0], [8.0, 2.0]])
     axes[1].plot(*data.T, "o", color="black", label="data")
-    axes[1].plot(*data.mean(axis=0), "s", ms=8, label="left: all divergences")
+    axes[1].plot(*data.mean(axis=0), "s", ms=8, label="data first: all divergences")
     for name, marker in (("generalized_i", "^"), ("itakura_saito", "D")):
         c = divergences[name].centroid(data, side="right")
-        axes[1].plot(*c, marker, ms=8, label=f"right: {in_words(name)}")
+        axes[1].plot(*c, marker, ms=8, label=f"data second: {in_words(name)}")
     axes[1].set(title="centroids", xlabel="first", ylabel="second", ylim=(0, 8))
     axes[1].legend(fontsize=7)
     return fig

@@ -65,7 +65,7 @@ def steps_of_a_coin(eta: float, step: float) -> Figure:
         ax.annotate("", aside, (eta, mu), arrowprops={"arrowstyle": "-|>", "color": colour, "linewidth": 1.8})
         ax.plot(*zip(aside, end), ":", color=colour)
         ax.plot(*end, color=colour, marker=marker)
-        ax.text(*place, label, color=colour)
+        ax.text(*place, label)  # in black: letters as light as the colour of gradients are hard to read
     ax.plot(eta, mu, "o", color="black")
     ax.annotate("start", (eta, mu), (-1.6, 0.3))
     ax.set(xlabel="natural parameter η: log odds of heads", ylabel="mean μ: probability of heads", ylim=(0, 1))
