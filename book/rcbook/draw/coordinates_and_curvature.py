@@ -4,6 +4,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
+from scipy.stats import spearmanr
 
 from rcbook.experiments import results
 from rcbook.figures import look
@@ -165,3 +166,21 @@ def losses_of_streams() -> tuple[pd.DataFrame, pd.DataFrame]:
         names=["learner", "class weights"],
     )
     return streamed, by_stream
+
+
+def relative_to_natural(table: pd.DataFrame, systems: list[str]) -> tuple[float, pd.DataFrame]:
+    """Rank correlation of condition numbers and iterations, and the geometric means of both by kind of model, over
+    those of the natural coordinates."""
+    gaussian = np.where(table.set.str.contains("Gaussian"), "Gaussian NB", "QDA")
+    kind = np.where(table.set.str.endswith("NB") & (gaussian == "QDA"), "naive Bayes", gaussian)
+    table = table.assign(kind=kind, iterations=table.iterations.clip(1, 2000))  # 2,000: not within the limit
+    base = table[table.coordinates == "natural"].set_index("set")
+    means = {}
+    for quantity in "condition", "iterations":
+        ratio = np.log(table[quantity] / table.set.map(base[quantity]))
+        means[quantity] = np.exp(ratio.groupby([table.kind, table.coordinates]).mean())
+    relative = pd.DataFrame(means).rename_axis(columns="ratio of").stack().unstack("coordinates")
+    relative = relative.reorder_levels(["ratio of", "kind"]).rename_axis(["ratio of", "model"])
+    rows = [(quantity, model) for quantity in means for model in ("naive Bayes", "Gaussian NB", "QDA")]
+    shown = relative.loc[rows, systems].map(lambda value: f"{value:#.2g}".rstrip("."))
+    return spearmanr(table.condition, table.iterations).statistic, shown

@@ -1,6 +1,6 @@
 """Figures and tables of the chapter *Functional Bregman divergences and the uniform*: densities and their errors."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -117,3 +117,28 @@ def risks_times_n(sizes: tuple[int, ...] = (3, 5, 10, 100, 10_000)) -> pd.DataFr
     columns = {n: of_size(n) for n in sizes}
     index = pd.MultiIndex.from_tuples(columns[sizes[0]])
     return pd.DataFrame({n: list(column.values()) for n, column in columns.items()}, index=index).round(4)
+
+
+def errors_of_estimates(
+    exact: Callable[..., float], parameter_errors: Callable[[int], list[float]], first: int
+) -> pd.DataFrame:
+    """Exact errors of all estimates at sizes about the first at which the restricted one is ahead, and two ratios."""
+    parameters = [f"parameter, t2 = {t2:g}" for _, t2 in estimates_of_the_uniform.GAMMA_PRIORS]
+    restricted = "bayes_restricted"
+    errors = pd.DataFrame(
+        {
+            n: [
+                exact("maximum_likelihood", n),
+                *parameter_errors(n),
+                exact(restricted, n),
+                exact("bayes_unrestricted", n),
+            ]
+            for n in (1, 2, 5, first - 1, first, 10, 100, 300)
+        },
+        index=["likelihood", *parameters, "restricted", "unrestricted"],
+    ).rename_axis(columns="n")
+    errors.loc["restricted / best parameter"] = errors.loc["restricted"] / errors.loc[parameters].min()
+    errors.loc["restricted, (T A.32) / (da/a)"] = [
+        exact(restricted, n, measure="lebesgue") / exact(restricted, n) if n > 1 else np.nan for n in errors
+    ]
+    return errors

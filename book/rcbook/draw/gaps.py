@@ -116,6 +116,19 @@ def study_of_gaps(of_arms: Mapping[str, pd.DataFrame], ours: Mapping[str, str]) 
     return KINDS, studied
 
 
+def half_missing_in_words(numbers: pd.DataFrame, ours: str) -> str:
+    """On how many sets of numbers ours has less log-loss than three rivals, half of the values missing."""
+    rivals = ["logistic regression, multiple", "boosting", study.SHOWN_BOOSTING]
+    counts = study.wins(numbers, ours, rivals)
+    n_sets, (less, than_boosting, than_copies) = int(counts.sets.max()), counts.loc[rivals, "50% at random"]
+    return (
+        f"With half of the values missing at prediction, {ours.split(',')[0]} calibrated with gaps in view has a "
+        f"lower log-loss than logistic regression behind multiple imputation on {less} of {n_sets} data sets of "
+        f"numbers, and than ordinary boosting on {than_boosting}. It saw copies of its rows with values hidden, as "
+        f"none of these rivals did. Boosting trained on such copies has the lower log-loss on {n_sets - than_copies}."
+    )
+
+
 def wins(
     ours: Mapping[str, str], of_arms: Mapping[str, pd.DataFrame], KINDS: Sequence[str]
 ) -> tuple[dict[str, pd.DataFrame], dict[str, list], dict[str, pd.DataFrame], dict[str, str]]:

@@ -120,6 +120,23 @@ def descents_in_the_plane() -> tuple[Figure, dict[str, int]]:
     return figure, plane_steps
 
 
+def coordinates_in_words(counts: pd.DataFrame, compared: pd.DataFrame) -> list[str]:
+    """What iterations to a small gap say of pairs and triples of coordinates, a sentence each."""
+    gain = compared.loc[("1e-3", "natural / closed form")]
+    both = counts[["whitened", "closed form"]].dropna()
+    three = counts[["whitened", "closed form", "curvature at start"]].dropna()
+    first = three.whitened < three.drop(columns="whitened").min(axis=1)
+    near = against(counts, "closed form", "curvature at start")
+    return [
+        f"closed form against natural: fewer iterations on {gain.fewer:.0f} of {gain.sets:.0f} sets, "
+        f"median factor {gain['median']:.2f}, largest {gain.largest:.1f}",
+        f"whitened against closed form: fewer on {(both['whitened'] < both['closed form']).sum()} of {len(both)}",
+        f"whitened against both others: fewer on {first.sum()} of {len(first)}",
+        f"closed form against frequencies: fewer on {near['fewer']} of {near['sets']} sets, more on {near['more']}, "
+        f"median factor {near['median']:.2f}",
+    ]
+
+
 def against(counts: pd.DataFrame, one: str, other: str) -> dict[str, float]:
     """Median and range of the ratio of two systems, wins and losses.
 

@@ -6,9 +6,11 @@ from typing import Any
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 from scipy.stats import norm
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import log_loss
 
 from rcbook.experiments.comparisons import corrected_standard_error
 from rcbook.experiments.rescalings import Rescaled, temperature_scaled
@@ -17,6 +19,7 @@ from rcbook.freezing import Freezing
 from rcbook.simulation import clouds
 from rcbook.trials.risk_based_calibration import compared, losses, splits
 from rcpkg import QDA, CategoricalNB, GaussianNB, InvalidStatistics, RiskCalibration, plotting
+from rcpkg.base import Array
 from rcpkg.calibration import Fixed, Safe
 
 LOOKS = {"published": "published", "safe": "safe", "safe, target": "target"}  # of the modes, in rcbook.figures.METHODS
@@ -331,3 +334,22 @@ def slips_of_the_toy(first: Any, ours: pd.DataFrame) -> pd.DataFrame:
         "the same with learning rate 1/2": ("", statistics_after(0.5)),
     }
     return pd.DataFrame(slips, index=["printed", "computed"]).T
+
+
+def densities_and_regions(runs: dict[str, Any], X: Array, y: Array, X_new: Array, y_new: Array) -> Figure:
+    """Regions of each classifier in the plane with contours of its class densities, and its losses on new rows."""
+    corners = X.min(axis=0) - 0.4, X.max(axis=0) + 0.4
+    plane = np.stack(np.meshgrid(*np.linspace(*corners, 160).T), axis=-1)
+    figure, axes = plt.subplots(1, len(runs), figsize=(8.2, 3.1), sharey=True)
+    for ax, (name, classifier) in zip(axes, runs.items()):
+        plotting.DecisionRegionsDisplay.from_estimator(classifier, X, y, ax=ax)
+        joint = classifier.predict_joint_log_proba(plane.reshape(-1, 2))
+        for c, height in enumerate(joint.T.reshape(2, 160, 160)):
+            levels, height = [-4.5, -2, -0.5], height - height.max()
+            ax.contour(*np.moveaxis(plane, -1, 0), height, levels=levels, colors=plotting.palette[c], linestyles="-")
+        P_new = classifier.predict_proba(X_new)
+        wrong = np.mean(P_new.argmax(axis=1) != y_new)
+        title = f"{name}\n{100 * wrong:.1f} % wrong, log-loss {log_loss(y_new, P_new):.3f}"
+        ax.set(title=title, xlabel="first feature")
+    axes[0].set_ylabel("second feature")
+    return figure

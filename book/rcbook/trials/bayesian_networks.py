@@ -163,23 +163,10 @@ def nested_targets(
     graphs: Mapping[str, list[list]],
     every: Array,
 ) -> tuple[
-    Array,
-    CategoricalParameters,
-    float,
-    dict[float, RiskCalibration],
-    Array,
-    float,
-    Array,
-    Array,
-    float,
-    Statistics,
-    CategoricalParameters,
-    Families,
-    Array,
-    Array,
-    Array,
+    Array, CategoricalParameters, float, Array, Array, float, Array, float, Statistics, Array, Families, Array, Array
 ]:
-    """Nested networks, their pseudo-rows, and optima for five weights."""
+    """Nested networks, their pseudo-rows, and optima for five weights; what posteriors at the largest weight and the
+    smoothed closed form are off."""
     rich, (few_X, few_y) = networks["a 2-tree"], dependent_rows(60, seed=3)
     rich = KDependenceBayes(structure=graphs["a 2-tree"]).fit(few_X, few_y)
     nested, size = rich.family_.nested_parameters(rich.statistics_)
@@ -201,23 +188,9 @@ def nested_targets(
     s, t = rich.statistics_.cells, b * target.cells
     formula = s + families_of.totals(t) * np.exp(nested.log_prob)
     formula /= families_of.totals(s) + families_of.totals(t)
-    return (
-        few_y,
-        nested,
-        size,
-        fits,
-        of_nested,
-        lowest,
-        losses,
-        by_hand,
-        b,
-        target,
-        both,
-        families_of,
-        s,
-        t,
-        formula,
-    )
+    at_largest = fits[1e6].predict_proba(every.astype(float)) - of_nested
+    smoothed = np.exp(both.log_prob) - formula
+    return few_y, nested, size, at_largest, losses, lowest, by_hand, b, target, smoothed, families_of, s, t
 
 
 def chords_with_a_target(

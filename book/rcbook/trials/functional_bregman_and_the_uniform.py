@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 from scipy import integrate, optimize, stats
 
+from rcbook.checking import Part, exceeds, gap
 from rcbook.experiments.studies import estimates_of_the_uniform
 from rcbook.random_functions import RandomFunction
 from rcpkg import BregmanDivergence, uniform
@@ -45,7 +46,7 @@ def variations(
 def examples_of_functionals(
     smooth: Callable[..., Any], interval: Measure, t: Array
 ) -> tuple[
-    Array, Array, Array, Array, float, float, Array, Array, list[float], list[float], list[bool], float, float
+    Array, Array, Array, Array, float, float, Array, Array, list[float], Array, list[bool], float, float
 ]:
     """Second variations, biases and entropies of the examples, of functions and of densities."""
     rng = np.random.default_rng(1202)
@@ -66,7 +67,8 @@ def examples_of_functionals(
         near.append(np.sqrt(cells.integrate(a**2)))
         negative.append((at + a).min() < 0)
     entropy_p, entropy_f = (interval.integrate(p * np.log(p / q)), interval.integrate(f * np.log(f / g)))
-    return f, g, p, q, second, l1_squared, h, integrand, bounds, near, negative, entropy_p, entropy_f
+    apart = near * np.sqrt([10, 100, 1000])
+    return f, g, p, q, second, l1_squared, h, integrand, bounds, apart, negative, entropy_p, entropy_f
 
 
 def itakura_saito_functionals(
@@ -177,21 +179,16 @@ def seven_properties(
     itakura_saito: FunctionalBregmanDivergence,
     examples: Sequence[FunctionalBregmanDivergence],
 ) -> tuple[
-    Array,
-    Array,
     list[bool],
-    list[float],
-    list[float],
-    list[float],
-    list[float],
-    list[float],
-    FunctionalBregmanDivergence,
     dict[str, float],
     float,
     list[float],
-    list[float],
-    Array,
     float,
+    list[Part],
+    list[float],
+    list[float],
+    list[float],
+    list[float],
 ]:
     """The seven properties of functional divergences on random functions."""
     rng = np.random.default_rng(1204)
@@ -253,23 +250,13 @@ def seven_properties(
         - 3 * squared_bias.phi(segment, interval)
     )
     parts = 2 * relative_entropy(f, g, interval) + 3 * squared_bias(f, g, interval)
-    return (
-        f,
-        g,
-        first,
-        second,
-        fifth,
-        seventh,
-        dual,
-        dual_slope,
-        mixed,
-        at_densities,
-        bias_of_densities,
-        not_affine,
-        other_divergence,
-        same_height,
-        parts,
-    )
+    combined = mixed(f, g, interval) / parts - 1
+    generators = [
+        gap("4: generators of one divergence differ by an affine one", np.diff(same_height, 2), 1e-10),
+        exceeds("generators of others not: bend", not_affine, 1e-3),
+        exceeds("their divergences differ by", other_divergence, 1e-3),
+    ]
+    return first, at_densities, bias_of_densities, second, combined, generators, fifth, dual, dual_slope, seventh
 
 
 def means_of_random_functions(
@@ -832,7 +819,7 @@ def void_and_cells(
 
 def readings(
     fine: Measure, Q: Callable[..., Any], smooth: Callable[..., Any], interval: Measure, t: Array
-) -> tuple[Callable[..., Any], list[Array], Array, list[float], RandomFunction, Array, Array, float, Array]:
+) -> tuple[Callable[..., Any], list[Array], Array, list[float], float, Array, float, Array]:
     """Quotients of signed functions, oscillations, and the mean density."""
     x = fine.nodes
 
@@ -857,4 +844,5 @@ def readings(
     own = members.expected_divergence(smoothed_difference, densities, interval)
     least = members.information(smoothed_difference, interval)
     bias = members.expected_divergence(squared_bias, densities, interval)
-    return share, non_negative, signed, waves, members, stranger, own, least, bias
+    apart = total_squared_difference(stranger, members.mean(interval), interval)
+    return share, non_negative, signed, waves, apart, own, least, bias

@@ -492,8 +492,8 @@ def counts_of_the_study(
     KINDS: Sequence[str],
     ours: Mapping[str, str],
     counts: Mapping[str, pd.DataFrame],
-) -> tuple[list[int], list[float], list[float], pd.DataFrame]:
-    """Sets counted one by one, and orders of medians in the stored numbers."""
+) -> tuple[list[int], list[float], Array, pd.DataFrame, pd.Series]:
+    """Sets counted one by one, orders of medians in the stored numbers, and ties with the closed form of trees."""
     recounted, exact_at_zero = [], []
     for arm, table in of_arms.items():
         for rival in study.COMPLETE:
@@ -522,7 +522,14 @@ def counts_of_the_study(
         if free in medians
     ]
     plain_less_ours = study.advantage(of_arms["numbers"], ours["numbers"], [study.PLAINLY_CALIBRATED["numbers"]])
-    return recounted, exact_at_zero, costs_more, plain_less_ours
+    of_trees = of_arms["categories"]
+    ties = (of_trees[ours["categories"]] == of_trees["TAN"]).groupby("kind").sum()
+    return recounted, exact_at_zero, np.array(costs_more), plain_less_ours, ties
+
+
+def in_errors(gain: pd.Series) -> float:
+    """Mean of a gain over the draws, in standard errors."""
+    return gain.mean() / (gain.std() / np.sqrt(len(gain)))
 
 
 def training_with_gaps(

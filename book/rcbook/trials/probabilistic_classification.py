@@ -8,12 +8,13 @@ import numpy as np
 import pandas as pd
 from scipy.integrate import quad
 from scipy.optimize import linprog, minimize
-from scipy.special import expit, gammaln, log_expit, log_softmax, softmax
+from scipy.special import expit, gammaln, log_expit, log_softmax, logsumexp, softmax
 from scipy.stats import expon, multinomial, multivariate_normal, norm
 from sklearn.datasets import load_iris
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import GammaRegressor, LinearRegression, LogisticRegression, PoissonRegressor
 
+from rcbook.checking import Part, gap, holds
 from rcbook.experiments.studies import generative_or_discriminative as rows_needed
 from rcbook.simulation import clouds
 from rcpkg import LDA, GaussianNB, MultinomialNB
@@ -86,6 +87,21 @@ def softmax_and_sigmoid() -> tuple[Array, Array, Array, Array, dict[str, Array]]
         "ratios": np.diff(by_softmax, axis=1) - np.diff(other, axis=1),
     }
     return a, eigenvalues, stated, line, off
+
+
+def bounds_of_lse(a: Array) -> Array:
+    """Whether the logarithm of the sum of exponentials of each row of four lies between its bounds."""
+    lse, largest = logsumexp(a, axis=1), a.max(axis=1)
+    return (largest <= lse) & (lse <= largest + np.log(4) + 1e-12)
+
+
+def laws_of_the_sigmoid(line: Array) -> list[Part]:
+    """Symmetry, concavity of the logarithm and greatest slope."""
+    return [
+        gap("σ(-a) and 1 - σ(a)", expit(-line) - (1 - expit(line)), 1e-12),
+        holds("log σ is strictly concave", np.diff(log_expit(line), n=2) < 0),
+        holds("σ' is at most 1/4", expit(line) * expit(-line) <= 0.25),
+    ]
 
 
 def sequences_and_bags() -> tuple[Any, Any, Any, Any, Any, Any, Any]:
@@ -449,7 +465,7 @@ def safe_steps() -> tuple[Any, Any, Any, Any, Any, Any, Any, Any]:
     return stated_rise, rises, X, y, beta, gradient, alpha, rise
 
 
-def newton_iterates() -> tuple[Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any]:
+def newton_iterates() -> tuple[Any, ...]:
     """Newton's iterates beside the bound, one step of least squares, and other coordinates."""
     rng = np.random.default_rng(42)
     path = iterates(lambda z: np.exp(z) - 3, np.exp, 1.3, 5)
@@ -473,8 +489,9 @@ def newton_iterates() -> tuple[Any, Any, Any, Any, Any, Any, Any, Any, Any, Any,
     y, z = np.array([0, 1, 0, 1]), np.array([-2.0, -1, 1, 2])
     balanced, units = np.column_stack([np.ones(4), z]), np.diag([2.0, 1])
     by_units = units @ logistic_steps(balanced @ units, np.zeros(2), False)
+    by_units -= logistic_steps(balanced, np.zeros(2), False)
     sinh = iterates(lambda z: expit(z) - 0.5, lambda z: expit(z) * expit(-z), 2.2, 2)
-    return path, distance, bound, X, target, one_step, logistic_steps, there, here, balanced, by_units, sinh
+    return path, distance, bound, X, target, one_step, there, here, by_units, sinh
 
 
 def reweighted_steps(irls: Any) -> tuple[Any, Any, Any, Any, Any]:
@@ -660,8 +677,9 @@ def averages_of_the_sigmoid() -> tuple[Any, Any, Any, Any, Any, Any]:
 
 def posterior_by_quadrature(
     chain: Any, exact: Any, plane: Any, cell: Any, comparison: Any, results: Any
-) -> tuple[Any, Any, Any, Any, Any, Any, Any, Any]:
-    """Evidence, mass and means of the posterior by quadrature and by a chain."""
+) -> tuple[Any, Any, Any, Any, Any, Any, Any]:
+    """Evidence, mass and means of the posterior by quadrature and by a chain, apart in standard errors; and which of
+    two approximations becomes worse with rows."""
     wider = np.stack(np.meshgrid(np.linspace(-12, 12, 561), np.linspace(-8, 22, 601)), axis=-1)
     size = (24 / 560) * (30 / 600)
     effective = []
@@ -673,13 +691,15 @@ def posterior_by_quadrature(
     moments = np.array([np.sum(exact * plane[..., k]) for k in range(2)]) * cell
     spread = np.sqrt([np.sum(exact * (plane[..., k] - moments[k]) ** 2) * cell for k in range(2)])
     few, many = (comparison.loc[rows, "largest error"] for rows in results)
+    ordered = few["variational"] < few["MAP, plugged in"] < few["Laplace"]
     by_rows = np.array(
         [
             [comparison.loc[(rows, name), "total variation"] for rows in results]
             for name in ("variational", "Laplace")
         ]
     )
-    return wider, size, effective, moments, spread, few, many, by_rows
+    apart = (chain.mean(axis=0) - moments) / spread * np.sqrt(effective)
+    return wider, size, moments, apart, ordered, many, np.diff(by_rows, axis=1)[:, 0] * [1, -1] > 0
 
 
 def fits_to_the_clouds() -> Any:

@@ -19,25 +19,70 @@ from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
 from rcbook.simulation import clouds
 from rcpkg import QDA, CategoricalNB, RiskCalibration, SharedVarianceGaussianNB, Statistics
-from rcpkg.base import Array
+from rcpkg.base import Array, GenerativeClassifier
 from rcpkg.families.count_model import CategoricalParameters
 from rcpkg.families.gaussian_prior import GaussianParameters
 
 
-def draws_of_clouds(idea: Mapping[str, Any]) -> pd.DataFrame:
-    """Error and log-loss of three learners over draws of the clouds."""
-    losses_of = {name: [] for name in idea}
+def errors_of_random_answers(probabilities: Array, y: Array) -> tuple[Array, float]:
+    """Share of errors in each of 4,000 answers of the randomised classifier to all rows, and the error of its mean."""
+    rng = np.random.default_rng(43)
+    answers = (rng.uniform(size=(4000, len(y), 1)) > probabilities.cumsum(axis=1)[:, :-1]).sum(axis=2)
+    simulated = np.mean(answers != y, axis=1)
+    return simulated, simulated.std() / np.sqrt(len(simulated))
+
+
+def algorithm_1_as_printed(model: GenerativeClassifier, X: Array, Y: Array, lr: float) -> Any:
+    """Algorithm 1 of rc2025 with its indices as they are printed."""
+    s, epsilon = {0: model.statistics(X, Y)}, {}
+    h = {0: model.parameters(s[0])}
+
+    def posteriors(parameters):
+        return softmax(model.log_joint(X, parameters), axis=1)
+
+    epsilon[0] = np.mean(1 - np.sum(Y * posteriors(h[0]), axis=1))
+    t = 1
+    while True:
+        s[t] = s[t - 1] + lr * model.statistics(X, Y - posteriors(h[t - 1]))
+        h[t] = model.parameters(s[t])
+        epsilon[t] = np.mean(1 - np.sum(Y * posteriors(h[t]), axis=1))
+        t += 1
+        if epsilon[t] > epsilon[t - 1]:
+            return h[t - 1]
+
+
+def losses_on_clouds(ways: Mapping[str, Any]) -> dict[str, Array]:
+    """Error and log-loss of each learner on 20 draws of the clouds, (20, 2)."""
+    losses_of = {name: [] for name in ways}
     for seed in range(20):
         draw = np.random.default_rng([40, seed])
         (rows, label), (fresh, fresh_label) = (clouds(300, draw), clouds(20_000, draw))
-        for name, classifier in idea.items():
+        for name, classifier in ways.items():
             P = classifier.fit(rows, label).predict_proba(fresh)
             true = P[np.arange(len(fresh)), fresh_label]
             wrong = P.argmax(axis=1) != fresh_label
             losses_of[name].append([wrong.mean(), -np.log(true).mean()])
-    before, scaled, after = (np.array(losses_of[name]) for name in idea)
+    return {name: np.array(both) for name, both in losses_of.items()}
+
+
+def draws_against_the_closed_form(ways: Mapping[str, Any]) -> pd.DataFrame:
+    """Mean error and log-loss of each learner over draws of the clouds, and on how many draws both are below."""
+    losses_of = losses_on_clouds(ways)
+    below = {f"draws with less {loss}": k for k, loss in enumerate(("error", "log-loss"))}
+    means = pd.DataFrame({name: both.mean(axis=0) for name, both in losses_of.items()}, index=["error", "log-loss"]).T
+    counts = {
+        heading: [(both < losses_of["closed form"])[:, k].sum() for both in losses_of.values()]
+        for heading, k in below.items()
+    }
+    return means.round(3).assign(**counts)
+
+
+def draws_of_clouds(idea: Mapping[str, Any]) -> pd.DataFrame:
+    """Error and log-loss of three learners over draws of the clouds."""
+    losses_of = losses_on_clouds(idea)
+    before, scaled, after = losses_of.values()
     return pd.DataFrame(
-        {name: np.mean(losses_of[name], axis=0) for name in idea}
+        {name: both.mean(axis=0) for name, both in losses_of.items()}
         | {
             "below closed form": (after < before).sum(axis=0),
             "below rescaled": (after < scaled).sum(axis=0),

@@ -11,6 +11,7 @@ from scipy.optimize import brentq, linprog
 from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.preprocessing import KBinsDiscretizer
 
+from rcbook.checking import Part, gap, holds
 from rcbook.simulation import clouds
 from rcbook.small_families import (
     Y,
@@ -498,14 +499,11 @@ def leaves_and_bounds(
 ) -> tuple[
     Callable[..., Any],
     list[Array],
-    float,
     list[tuple[float, float]],
-    dict[float, tuple[float, float]],
+    list[float],
     list[float],
     list[Array],
-    list[float],
-    list[bool],
-    list[float],
+    list[Part],
     dict[str, dict[str, float]],
     dict[tuple[str, int], tuple[float, float]],
     dict[str, tuple[Array, Array]],
@@ -563,6 +561,7 @@ def leaves_and_bounds(
     three, tiny = [], 1e-3
     weights = [share_of_two_weights(0.4, rate) for rate in (0.1, 0.3)]
     near = {rate: share_of_two_weights(0.5 - tiny, rate) for rate in (0.1, 0.3)}
+    shares = [(1 - bound) / (1 - f) - 1 / (2 - rate) for rate, (f, bound) in near.items()]
     drift, climbs, likelihoods, likeliest, same_loss = [], [], [], [], []
     leaf, below, short = {}, {}, {}
     for name in ("CategoricalNB", "QDA", "LDA"):
@@ -625,22 +624,12 @@ def leaves_and_bounds(
             rates.append((t, share / missing, 1 - share_of_the_gap(s, end, lr)))
         s = s + lr * g
     rates = pd.DataFrame(rates, columns=["update", "factor", "bound"])
-    return (
-        rc_values,
-        three,
-        tiny,
-        weights,
-        near,
-        drift,
-        climbs,
-        likelihoods,
-        likeliest,
-        same_loss,
-        leaf,
-        below,
-        short,
-        rates,
-    )
+    others = [
+        gap("part 3: the others have its CLL", likelihoods, 1e-9),
+        gap("L-BFGS and safe RC have it too", same_loss, 1e-6),
+        holds("none is likelier than RC's", likeliest),
+    ]
+    return rc_values, three, [*weights, *near.values()], shares, drift, climbs, others, leaf, below, short, rates
 
 
 def path_of_targets(
