@@ -99,7 +99,7 @@ planted: $(TESTED)  ## plant errors by machine in the checks of parts I to III; 
 	$(ONE_THREAD) PYTHONPATH=.:book:book/_tools $(BIN)/python tests/book/planting.py $(CH)
 
 bench: $(TESTED)  ## measure speed against scikit-learn (ratios of medians within one run)
-	$(ONE_THREAD) $(BIN)/python -m pytest tests/benchmarks/bench_*.py --benchmark-only -s
+	$(ONE_THREAD) $(BIN)/python -m pytest tests/benchmarks/bench_core.py -s
 
 peers: $(PEERS)/.ready  ## compare with other libraries, in an environment beside the project's (needs RCPKG_DATA)
 	$(ONE_THREAD) PYTHONPATH=.:book $(PEERS)/bin/python -m rcbook run \
@@ -145,7 +145,7 @@ lock: $(TESTED)  ## resolve the environments anew, with hashes
 	  -o locks/oldest.txt
 
 clean:  ## remove what was built
-	rm -rf _build build dist *.egg-info book/build book/*.egg-info .pytest_cache .ruff_cache .hypothesis .benchmarks
+	rm -rf _build build dist *.egg-info book/build book/*.egg-info .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -not -path './.venv*' -prune -exec rm -rf {} +
 
 distclean: clean  ## remove the virtual environments too

@@ -18,17 +18,13 @@ from fontTools.ttLib import TTFont
 from playwright.sync_api import Browser, Page
 
 RAW = re.compile(
-    r":{3,}\s*\{|`{3}\{|\{(?:prf:)?(?:ref|numref|eq|doc|cite(?::\w+)?|glue(?::\w+)?)\}|^\s*:label:|\$\$",
-    re.MULTILINE,
+    r":{3,}\s*\{|`{3}\{|\{(?:prf:)?(?:ref|numref|eq|doc|cite(?::\w+)?|glue(?::\w+)?)\}|^\s*:label:|\$\$", re.MULTILINE
 )
 RAW_TEX = re.compile(r"\\[A-Za-z]{2,}|\$[^$\n]{1,80}\$")
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 # Serious findings of axe-core in markup that is not ours: (rule, part of the selector) and whose it is.
 FOREIGN_FINDINGS = {
-    (
-        "aria-required-children",
-        ".citation-list",
-    ): "docutils gives bibliography entries a role that lists do not allow",
+    ("aria-required-children", ".citation-list"): "docutils gives bibliography entries a role that lists do not allow"
 }
 
 

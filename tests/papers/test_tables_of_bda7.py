@@ -3,12 +3,9 @@
 import importlib
 
 import numpy as np
-import pandas as pd
 import pytest
 from rcbook import published
-from rcbook._files import data_folder
 from rcbook.experiments.cells import cells_of
-from rcbook.experiments.power import power
 from rcbook.experiments.studies import more_runs_of_bda7 as more_runs
 from rcbook.experiments.studies import readings_of_bda7 as readings
 from rcbook.experiments.studies import readings_of_simulations
@@ -70,37 +67,6 @@ def test_explanations_by_replacement_are_the_accepted_columns():
     rules = scorecard._rules("explanations.csv")
     rules = rules[rules.section == "sec-replacement"]
     assert set(zip(rules.table, rules.method)) == set(zip(accepted.table, accepted.method)) and len(rules)
-
-
-def leads_within_reach() -> pd.DataFrame:
-    """The columns in which the printed lead of a pair is less than a half-width of acceptance.
-
-    Returns
-    -------
-    DataFrame
-        ``table, method, setting_value, runs``: the cells concerned, with the runs that are missing to the stated 100.
-    """
-    cells = power().query("source == 'thesis2007'").set_index(["table", "method", "setting_value"])
-    cells = cells.assign(printed=pd.to_numeric(cells.value_printed, errors="coerce")).sort_index()
-    found = set()
-    for table, first, second in more_runs.LEADS:
-        a, b = cells.loc[table, first], cells.loc[table, second]
-        lead = (a.printed - b.printed).abs()
-        for setting in lead.index[lead < a.half_width.clip(lower=b.half_width)]:
-            found |= {(table, first, setting), (table, second, setting)}
-    rows = [(*key, 100 - tables.runs(key[0], key[1])) for key in found]
-    frame = pd.DataFrame(rows, columns=["table", "method", "setting_value", "runs"])
-    order = frame.setting_value.astype(int)
-    frame = frame.assign(order=order).sort_values(["table", "method", "order"])
-    return frame.drop(columns="order").reset_index(drop=True)
-
-
-def test_more_runs_are_those_of_leads_within_a_half_width():
-    listed = pd.read_csv(data_folder() / "more_runs.csv", dtype={"table": str, "setting_value": str})
-    pd.testing.assert_frame_equal(leads_within_reach(), listed, check_dtype=False)
-    found = cells_of("study", more_runs.STUDY_NAME)
-    assert len(found) == len(listed)
-    assert {cell.arguments["repetitions"] for cell in found} <= {75, 90}
 
 
 def test_one_problem_explains_what_no_column_contradicts():

@@ -17,11 +17,7 @@ from rcbook.experiments.studies.data_and_models_of_rc import rc_data
 from sklearn.datasets import load_iris
 from sklearn.preprocessing import StandardScaler
 
-from rcpkg import (
-    QDA,
-    CategoricalNB,
-    RiskCalibration,
-)
+from rcpkg import QDA, CategoricalNB, RiskCalibration
 from rcpkg.families import one_hot
 
 # the function of the same name hides the module

@@ -32,20 +32,6 @@ def test_bias_and_variance_sum_to_the_loss():
     assert (bias, variance) == (0.25, 0.25)
 
 
-def test_p_values_are_cut_and_not_rounded():
-    cells = published.table("wanbia2014", "II")
-    rows = cells[cells.metric == "p_value_sign_test"]
-    rows = rows[~rows.value_printed.str.startswith("<") & (rows.value < 1)]
-    cut, rounded = [], []
-    for row in rows.itertuples():
-        same = (cells.row == row.row) & (cells.dataset == row.dataset) & (cells.method == row.method)
-        count = cells[same].set_index("metric").value
-        p = tables.sign_test(int(count["count_win"]), int(count["count_loss"]))
-        cut.append(np.floor(1000 * p) / 1000 == row.value)
-        rounded.append(round(p, 3) == row.value)
-    assert all(cut) and len(cut) == 6 and sum(rounded) == 3
-
-
 def test_shares_are_scaled_to_the_printed_number_of_sets(monkeypatch):
     index = pd.MultiIndex.from_tuples([(f"s{i}", "bias") for i in range(10)], names=["dataset", "measure"])
     means = pd.DataFrame({"WANBIA-C": [0.1] * 6 + [0.3] * 4, "LR": 0.2, "NB": 0.2}, index=index)
@@ -54,12 +40,6 @@ def test_shares_are_scaled_to_the_printed_number_of_sets(monkeypatch):
     won, drew, lost = tables.counts_over_sets(cell, 0)
     assert (won.value, drew.value, lost.value) == pytest.approx((0.6 * 73, 0.0, 0.4 * 73))
     assert won.std == pytest.approx(73 * np.sqrt(0.24)) and won.n_runs == 10
-
-
-# Designs ------------------------------------------------------------------------------------------
-
-
-# Figures ------------------------------------------------------------------------------------------
 
 
 # Stored results -----------------------------------------------------------------------------------

@@ -3,11 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from rcbook.network_rivals import (
-    hierarchical_means,
-    levels_of,
-    tables_at,
-)
+from rcbook.network_rivals import hierarchical_means, levels_of, tables_at
 from scipy.special import gammaln, logsumexp
 from scipy.stats import gamma
 

@@ -2,10 +2,7 @@
 
 import numpy as np
 from model_cases import rows_for
-from rcbook.projected_descent import (
-    ProjectedGradientDescent,
-    quadratic_gradient,
-)
+from rcbook.projected_descent import ProjectedGradientDescent, quadratic_gradient
 from scipy.optimize import approx_fprime
 
 from rcpkg import QDA, ConditionalLikelihood, SharedVarianceGaussianNB

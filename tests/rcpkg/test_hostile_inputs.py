@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from model_cases import categorical_rows, gaussian_rows
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import has_fit_parameter
 
@@ -99,20 +100,6 @@ class Case(NamedTuple):
     weight: Any = None
 
 
-def blobs(n: int = 45, d: int = 4, r: int = 3, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Gaussian classes that overlap."""
-    rng = np.random.default_rng(seed)
-    y = rng.permutation(np.arange(n) % r)
-    return rng.standard_normal((r, d))[y] + rng.standard_normal((n, d)), y
-
-
-def codes(n: int = 45, d: int = 4, r: int = 3, states: int = 3) -> tuple[np.ndarray, np.ndarray]:
-    """Codes that depend on the class."""
-    rng = np.random.default_rng(1)
-    y = rng.permutation(np.arange(n) % r)
-    return np.where(rng.random((n, d)) < 0.5, y[:, None] % states, rng.integers(0, states, (n, d))).astype(float), y
-
-
 def changed(X: np.ndarray, value: Any, where: Any = (slice(None), 1)) -> np.ndarray:
     """A copy with another value in some places."""
     X = X.copy()
@@ -122,8 +109,8 @@ def changed(X: np.ndarray, value: Any, where: Any = (slice(None), 1)) -> np.ndar
 
 def shapes_and_types() -> Iterator[tuple[str, Case]]:
     """Containers and types of X."""
-    X, y = blobs()
-    C, z = codes()
+    X, y = gaussian_rows(45, 4)
+    C, z = categorical_rows(45, (3,) * 4)
     new = X[:5]
     yield "reals", Case(X, y, new)
     yield "codes", Case(C, z, C[:5])
@@ -159,8 +146,8 @@ def shapes_and_types() -> Iterator[tuple[str, Case]]:
 
 def frames_and_text() -> Iterator[tuple[str, Case]]:
     """Frames, text, categories, missing values."""
-    X, y = blobs()
-    C, z = codes()
+    X, y = gaussian_rows(45, 4)
+    C, z = categorical_rows(45, (3,) * 4)
     text = np.array(["red", "green", "blue"])[C.astype(int)]
     frame = pd.DataFrame(X, columns=list("abcd"))
     yield "text", Case(text, z, text[:5])
@@ -188,8 +175,8 @@ def frames_and_text() -> Iterator[tuple[str, Case]]:
 
 def degenerate_rows() -> Iterator[tuple[str, Case]]:
     """Rows that determine no covariance, or no distribution."""
-    X, y = blobs()
-    C, z = codes()
+    X, y = gaussian_rows(45, 4)
+    C, z = categorical_rows(45, (3,) * 4)
     yield "a constant column", Case(changed(X, 3.0), y, X[:5])
     yield "a column of zeros", Case(changed(C, 0.0), z, C[:5])
     yield "all constant", Case(np.ones((45, 4)), y, np.ones((5, 4)))
@@ -224,8 +211,8 @@ def degenerate_rows() -> Iterator[tuple[str, Case]]:
 
 def magnitudes() -> Iterator[tuple[str, Case]]:
     """Numbers too large, too small, or far from zero, and codes that are none."""
-    X, y = blobs()
-    C, z = codes()
+    X, y = gaussian_rows(45, 4)
+    C, z = categorical_rows(45, (3,) * 4)
     for scale in (1e-300, 1e-150, 1e-20, 1e20, 1e145, 1e150, 1e155, 1e300):
         yield f"times {scale:g}", Case(scale * X, y, scale * X[:5])
     yield "one column times 1e300", Case(X * [1, 1e300, 1, 1], y, X[:5])
@@ -252,7 +239,7 @@ def magnitudes() -> Iterator[tuple[str, Case]]:
 
 def labels_and_weights() -> Iterator[tuple[str, Case]]:
     """What y may hold, and weights."""
-    X, y = blobs()
+    X, y = gaussian_rows(45, 4)
     new, ones = X[:5], np.ones(45)
     for name, labels in {
         "one class": np.zeros(45),
@@ -366,7 +353,7 @@ def test_pairs(size):
 )
 def test_integers_of_every_size_fit_the_same(learner):
     """Of labels, codes and weights; ``np.bincount`` refuses uint64 here, and int64 where an index has 32 bits."""
-    C, z = codes(states=2 if isinstance(learner, BernoulliNB) else 3)
+    C, z = categorical_rows(45, (2 if isinstance(learner, BernoulliNB) else 3,) * 4)
     weighted, many = has_fit_parameter(learner, "sample_weight"), np.random.default_rng(2).integers(50, 100, 45)
 
     def fitted(kind: type) -> np.ndarray:
@@ -410,7 +397,7 @@ def nameless():
     ("fault", "expected"), [(None, SILENT), (lambda: np.linalg.inv(np.zeros((2, 2))), DEPTHS), (nameless, DEPTHS)]
 )
 def test_faults_are_found(fault, expected):
-    X, y = blobs()
+    X, y = gaussian_rows(45, 4)
     assert outcome(Faulty(fault), Case(X, y, X))[0] == expected
     assert outcome(QDA(), Case(X, y, X))[0] == FINE
     assert outcome(QDA(), Case(X, y[:-1], X))[0] == REFUSED

@@ -5,13 +5,7 @@ import pytest
 from rcbook.random_functions import RandomFunction
 
 from rcpkg.bregman import DomainError, divergences
-from rcpkg.bregman.functional import (
-    Measure,
-    pointwise,
-    relative_entropy,
-    squared_bias,
-    total_squared_difference,
-)
+from rcpkg.bregman.functional import Measure, pointwise, relative_entropy, squared_bias, total_squared_difference
 
 INTERVAL = Measure.lebesgue(0, 1, n_nodes=40)
 ITAKURA_SAITO = pointwise("itakura_saito")

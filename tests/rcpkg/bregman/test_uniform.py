@@ -209,9 +209,6 @@ def test_infinite_where_infinite():
     assert np.diff(partial) == pytest.approx(np.log(100), rel=0.01)
 
 
-# ---- two unknown ends -----------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [

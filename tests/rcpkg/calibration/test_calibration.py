@@ -1,7 +1,6 @@
 """Calibration: the sources' algorithm and numbers, the rules, stopping, validity, the safe step and the targets."""
 
 import tracemalloc
-from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -45,32 +44,8 @@ from rcpkg import (
     SoftErrorCalibration,
 )
 from rcpkg.base import log_posterior
-from rcpkg.calibration import (
-    Batches,
-    Best,
-    Converged,
-    Fixed,
-    HeldOut,
-    Objective,
-    Safe,
-    soft_error_weights,
-)
+from rcpkg.calibration import Batches, Best, Converged, Fixed, HeldOut, Objective, Safe, soft_error_weights
 from rcpkg.families import class_counts, one_hot
-
-
-def stepping(kind, model, lr=None, on_invalid="halt", **options):
-    """A learner with fixed steps of the length lr, TM's of the length one."""
-    if kind is TM:
-        return TM(model, on_invalid=on_invalid, **options)
-    return kind(model, step=Fixed(lr or 0.1, on_invalid), **options)
-
-
-LEARNERS = {
-    "RC": partial(stepping, RiskCalibration.as_published),
-    "DFE": partial(stepping, DiscriminativeFrequencyEstimate),
-    "SoftError": partial(stepping, SoftErrorCalibration),
-    "TM": partial(stepping, TM),
-}
 
 
 def same(a, b, **tolerance):
@@ -155,18 +130,6 @@ def test_soft_error_weights_are_the_gradient(name):
         v = random_direction(eta, rng)
         slope = (total(eta + 1e-5 * v) - total(eta - 1e-5 * v)) / 2e-5
         assert_allclose(slope, gradient.dot(v), rtol=1e-4, atol=1e-6)
-
-
-@pytest.mark.parametrize("name", ML)
-@pytest.mark.parametrize("learner", LEARNERS)
-def test_integer_weights_are_repeated_rows(name, learner):
-    X, y = rows_for(name)
-    w = np.random.default_rng(5).integers(0, 4, size=len(X))
-    estimator = LEARNERS[learner](clone(MODELS[name]), 0.05, max_iter=3, stopping="none")
-    weighted = clone(estimator).fit(X, y, sample_weight=w)
-    repeated = clone(estimator).fit(np.repeat(X, w, axis=0), np.repeat(y, w))
-    assert_allclose(weighted.history_, repeated.history_, rtol=1e-8)
-    assert_allclose(weighted.predict_log_proba(X[w > 0]), repeated.predict_log_proba(X[w > 0]), rtol=1e-6, atol=1e-7)
 
 
 def test_rows_of_weight_zero_do_not_count():

@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from model_cases import ML, NETWORKS, fitted, rows_for
+from model_cases import ML, NETWORKS, rows_for
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
@@ -143,26 +143,6 @@ def test_error_as_score_is_broken_by_log_loss():
     found = RiskCalibrationCV(QDA(), scoring="error").fit(X, y)
     best = found.cv_results_.sort_values(["error", "log_loss"]).iloc[0]
     assert found.target_weight_ == best.target_weight
-
-
-@pytest.mark.parametrize("name", ["QDA", "LDA", "CategoricalNB", "MultinomialNB", "ProductModel"])
-def test_whole_weights_are_repetitions(name):
-    _, X, y, _ = fitted(name)
-    twice = np.arange(len(y)) % 3 == 0
-    repeated = np.vstack([X, X[twice]]), np.append(y, y[twice])
-    learner = RiskCalibrationCV(clone(ML[name]), target_weights=[0.3, 3.0], closed_form=False)
-    weighted = learner.fit(X, y, 1.0 + twice)
-    path = [newton_of(name, *rows) for rows in ((X, y, 1.0 + twice), (*repeated, None))]
-    assert_allclose(path[0], path[1], atol=1e-6)
-    assert np.isfinite(weighted.cv_results_.drop(columns="target").to_numpy()).all()
-
-
-def newton_of(name, X, y, weight):
-    model = clone(ML[name])
-    rows, labels = model._check_X_y(X, y)
-    path = TargetPath.from_estimator(model, "pooled", rows, labels, weight)
-    path.follow(0.5)
-    return np.exp(kept(path)[:50])
 
 
 def test_more_parameters_than_a_hessian_is_made_for_go_to_folds(monkeypatch):

@@ -238,10 +238,7 @@ def test_a_prior_in_other_units_does_not_end_the_search(scale):
 
 @pytest.mark.parametrize(
     "learner",
-    [
-        ConditionalLikelihood(QDA(prior_strength=2.0)),
-        ConditionalLikelihood(CategoricalNB(prior_strength=20.0)),
-    ],
+    [ConditionalLikelihood(QDA(prior_strength=2.0)), ConditionalLikelihood(CategoricalNB(prior_strength=20.0))],
 )
 def test_statistics_and_parameters_of_the_model_returned_agree(learner):
     X, y = rows_for(type(learner.estimator).__name__)

@@ -166,46 +166,6 @@ def test_rows_with_gaps_do_not_tell_which_optimiser_found_the_optimum(name):
         assert np.abs(fitted.score_samples(gaps) - joint).max() < 10 * GAPS, learner
 
 
-def table_of_numbers():
-    """A column of zeros and ones under QDA, x² = x on all rows, and rows with a gap there."""
-    rng = np.random.default_rng(5)
-    y = rng.integers(2, size=300)
-    bit = np.where(rng.uniform(size=300) < 0.75, y, 1 - y).astype(float)
-    number = rng.normal(size=300) * np.where(y == 1, 1.4, 1.0) + 0.6 * y
-    return QDA(), np.column_stack([bit, number]), y, [[np.nan, 1.5], [np.nan, -1.5]]
-
-
-def table_of_categories():
-    """Of two categories one tells the other, but not in rows outside of the table."""
-    rng = np.random.default_rng(5)
-    y = rng.integers(2, size=300)
-    state = np.where(rng.uniform(size=300) < 0.5, y, rng.integers(3, size=300))
-    other = np.where(rng.uniform(size=300) < 0.6, y, rng.integers(2, size=300))
-    X = np.column_stack([state, state >= 1, other]).astype(float)
-    return CategoricalNB(), X, y, [[0.0, 1.0, 0.0], [2.0, 0.0, 1.0]]
-
-
-@pytest.mark.parametrize("table", [table_of_numbers, table_of_categories])
-def test_rows_outside_of_the_span_of_the_table_do_not_tell_the_optimiser(table):
-    """Posteriors differed by .016 and .056: the way along the fibre left out what vanishes on the training rows."""
-    model, X, y, rows = table()
-    first, *others = (
-        learner.fit(X, y)
-        for learner in (
-            RiskCalibration.as_published(model, stopping="none", max_iter=40_000, tol=1e-14),
-            RiskCalibration(model, target_weight=0.0, tol=1e-12),
-            RiskCalibration(model, target_weight=0.0, step="safe", tol=1e-12),
-            ConditionalLikelihood(model, solver="lbfgs", tol=1e-8),
-            ConditionalLikelihood(model, coordinates="natural", tol=1e-7),
-        )
-    )
-    P, joint = first.predict_proba(np.array(rows)), first.score_samples(X).sum()
-    for other in others:
-        assert other.converged_ and other.joint_model_ == "most probable"
-        assert np.abs(other.predict_proba(np.array(rows)) - P).max() < GAPS
-        assert other.score_samples(X).sum() == pytest.approx(joint, abs=1e-3)
-
-
 @pytest.mark.parametrize("name", ML)
 def test_a_climb_gives_raw_paths_and_so_does_a_fit_that_chooses_among_iterates(name):
     X, y = rows_for(name)

@@ -12,14 +12,7 @@ from scipy.optimize import minimize
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import check_estimator
 
-from rcpkg import (
-    ConditionalLikelihood,
-    ProductModel,
-    RiskCalibration,
-    RiskCalibrationCV,
-    calibration_test,
-    climb,
-)
+from rcpkg import ConditionalLikelihood, ProductModel, RiskCalibration, RiskCalibrationCV, calibration_test, climb
 from rcpkg.base import log_posterior
 from rcpkg.calibration.curvature import MinimalForm
 from rcpkg.calibration.steps import Fixed

@@ -256,20 +256,6 @@ def test_cv_errors_and_log_losses_equal_refits(model, weighted, cost):
     assert_allclose(ours.cv_log_loss_, refits.cv_log_loss_, rtol=1e-7)
 
 
-@pytest.mark.parametrize("model", [*GRIDS, BayesianQDA(), NearestMeans()], ids=lambda model: type(model).__name__)
-def test_weights_are_repetitions(model):
-    X, y = small_problem(n=30, d=3)
-    w = np.random.default_rng(2).integers(0, 4, len(y))
-    weighted = clone(model).fit(X, y, sample_weight=w)
-    repeated = clone(model).fit(np.repeat(X, w, axis=0), np.repeat(y, w))
-    assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), rtol=1e-7, atol=1e-12)
-    if model in GRIDS:
-        assert_allclose(weighted.cv_errors_, repeated.cv_errors_, atol=1e-12)
-        assert_allclose(weighted.cv_log_loss_, repeated.cv_log_loss_, rtol=1e-7)
-    ones = clone(model).fit(X, y, sample_weight=np.ones(len(y)))
-    assert_allclose(ones.predict_proba(X), clone(model).fit(X, y).predict_proba(X))
-
-
 @each_grid
 def test_bad_choices_are_named(model):
     with pytest.raises(ValueError, match=r"scoring must be .* got 'first'"):

@@ -362,10 +362,7 @@ def test_large_and_small_numbers(name, power):
     Z = X * 10.0**power
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        for learner in (
-            clone(GAUSSIAN[name]),
-            RiskCalibration.as_published(GAUSSIAN[name], max_iter=5, **RECOMMENDED),
-        ):
+        for learner in (clone(GAUSSIAN[name]), RiskCalibration.as_published(GAUSSIAN[name], max_iter=5, **RECOMMENDED)):
             fit, plain = clone(learner).fit(Z, y), clone(learner).fit(X, y)
             assert_allclose(fit.predict_proba(Z), plain.predict_proba(X), atol=1e-8)
 

@@ -138,9 +138,6 @@ def test_named_errors():
         grid_log_predictive_loo(Sample(X, np.array([0, 1, 0, 1]), 2), [3], [Seed("median")])
 
 
-# ---------------------------------------------------------------- what the priors do
-
-
 # ---------------------------------------------------------------- leave-one-out
 
 
@@ -216,6 +213,3 @@ def test_grid_log_predictive_equals_the_single_model():
                 except PredictiveNotDefined:
                     one = np.full(5, -np.inf)
                 assert_allclose(grid[a, b, :, h], one, rtol=1e-10)
-
-
-# ---------------------------------------------------------------- the eigenvalues of section 4.2

@@ -12,12 +12,7 @@ from sklearn.svm import SVC
 
 from rcpkg import SVMKNN, BregmanKNN, InvalidStatistics, LocalBDA, LocalLinear, LocalNearestMeans
 from rcpkg.choice import mean_log_loss
-from rcpkg.local import (
-    density,
-    linear_weights,
-    local_bda_log_density,
-    neighbor_weights,
-)
+from rcpkg.local import density, linear_weights, local_bda_log_density, neighbor_weights
 
 PER_CLASS = [LocalBDA, LocalNearestMeans]
 POOLED = [LocalLinear, BregmanKNN, SVMKNN]

@@ -12,7 +12,6 @@ import pandas as pd
 import pytest
 from model_cases import ML, gaussian_rows, network_rows, rows_for
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.sparse import csr_array
 from sklearn.base import clone
 
 from rcpkg import (
@@ -31,7 +30,6 @@ from rcpkg import (
     KDependenceBayes,
     LocalBDA,
     MDLDiscretizer,
-    MultinomialNB,
     NearestMeans,
     ProductModel,
     RiskCalibration,
@@ -255,13 +253,6 @@ class TestChoiceOfTheWeight:
         y[0] = 9
         with pytest.raises(ValueError, match="class 9 has no row in the training part of a fold"):
             RiskCalibrationCV(LDA(), cv=3).fit(Rows.from_arrays(X, y, block_size=99))
-
-
-def test_sparse_rows():
-    X, y = rows_for("MultinomialNB")
-    X = csr_array(X)
-    whole, parts = MultinomialNB().fit(X, y), MultinomialNB().fit(Rows.from_arrays(X, y, block_size=7))
-    assert_array_equal(parts.statistics_.ravel(), whole.statistics_.ravel())
 
 
 @pytest.mark.parametrize("block_size", [1000, 53])
