@@ -14,6 +14,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
 from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
@@ -59,9 +60,7 @@ def losses_on_clouds(ways: Mapping[str, Any]) -> dict[str, Array]:
         (rows, label), (fresh, fresh_label) = (clouds(300, draw), clouds(20_000, draw))
         for name, classifier in ways.items():
             P = classifier.fit(rows, label).predict_proba(fresh)
-            true = P[np.arange(len(fresh)), fresh_label]
-            wrong = P.argmax(axis=1) != fresh_label
-            losses_of[name].append([wrong.mean(), -np.log(true).mean()])
+            losses_of[name].append([np.mean(P.argmax(axis=1) != fresh_label), log_loss(fresh_label, P)])
     return {name: np.array(both) for name, both in losses_of.items()}
 
 
