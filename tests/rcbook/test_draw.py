@@ -13,9 +13,9 @@ MODULES = [path for room in ("draw", "trials") for path in sorted((ROOT / "book"
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: f"{path.parent.name}.{path.stem}")
 def test_functions_of_chapters_are_annotated_explained_and_used(path):
-    # of a chapter, with its supplement, or another
-    notebooks = [*ROOT.glob(f"chapters/*_{path.stem}.ipynb"), *ROOT.glob(f"book/{path.stem}.ipynb")]
-    cells = [cell for page in notebooks for cell in json.loads(page.read_text("utf-8"))["cells"]]
+    pages = [page.read_text("utf-8") for page in (*ROOT.glob("chapters/*.ipynb"), *ROOT.glob("book/*.ipynb"))]
+    importing = [text for text in pages if re.search(rf"rcbook.*\b{path.stem}\b", text)]
+    cells = [cell for text in importing for cell in json.loads(text)["cells"]]
     words, own = re.findall(r"\w+", "".join(line for cell in cells for line in cell["source"])), path.read_text("utf-8")
     for function in ast.parse(own).body:
         if isinstance(function, ast.FunctionDef):
