@@ -124,6 +124,21 @@
     }
   }
 
+  // a long name may break between its parts, and so not within a word
+  function markParts() {
+    const NAMES = "article :is(h1, h2, h3, code.literal:not(td *), .classifier-table td:first-child code)";
+    const PARTS = /(?<=[a-z])(?=[A-Z][a-z])|(?<=[._(=,])(?=\w)/;
+    for (const name of document.querySelectorAll(NAMES)) {
+      const texts = document.createTreeWalker(name, NodeFilter.SHOW_TEXT);
+      const long = [];
+      while (texts.nextNode()) if (/\S{20}/.test(texts.currentNode.data)) long.push(texts.currentNode);
+      for (const text of long) {
+        const [first, ...others] = text.data.split(PARTS);
+        text.replaceWith(first, ...others.flatMap((part) => [document.createElement("wbr"), part]));
+      }
+    }
+  }
+
   // a link may lead into a closed solution
   function openTarget() {
     const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
@@ -138,6 +153,7 @@
   window.addEventListener("DOMContentLoaded", keepPunctuation);
   window.addEventListener("DOMContentLoaded", joinFolds);
   window.addEventListener("DOMContentLoaded", markColumns);
+  window.addEventListener("DOMContentLoaded", markParts);
   window.addEventListener("beforeprint", beforePrint);
   window.addEventListener("afterprint", afterPrint);
   window.addEventListener("resize", markAll);

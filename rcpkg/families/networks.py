@@ -568,8 +568,7 @@ class KDependenceBayes(KDependenceSettings, NetworkClassifier, family=KDependenc
 
     Examples
     --------
-    Numbers are cut into intervals first, by the training rows:
-
+    >>> # numbers are cut into intervals first, by the training rows
     >>> from sklearn.datasets import load_breast_cancer
     >>> from sklearn.pipeline import make_pipeline
     >>> from rcpkg import KDependenceBayes, MDLDiscretizer, RiskCalibration

@@ -8,7 +8,6 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from rcbook.experiments.studies import tables_with_rivals as study
-from rcpkg.plotting import palette
 
 
 def differences(names: tuple[str, ...] = study.ALL_ASIDE) -> Figure:
@@ -19,7 +18,7 @@ def differences(names: tuple[str, ...] = study.ALL_ASIDE) -> Figure:
         losses = study.table(share, names)
         for height, rival in enumerate(rivals):
             excess = (losses[rival] - losses[study.OURS]).dropna()
-            ax.plot(excess, np.full(len(excess), height), "o", ms=4, alpha=0.6, color=palette[0])
+            ax.plot(excess, np.full(len(excess), height), "o", ms=4, alpha=0.6, color="0.45")
             ax.plot([excess.median()] * 2, [height - 0.35, height + 0.35], color="0.1", lw=2)
         ax.axvline(0.0, color="0.5", lw=1)
         ax.set_xscale("symlog", linthresh=0.1)
