@@ -76,8 +76,8 @@ def maximum_likelihood(x: ArrayLike) -> stats.distributions.rv_frozen:
 def parameter_mean(maximum: ArrayLike, n: ArrayLike, t1: float = 1.0, t2: float = np.inf) -> Array:
     r"""Posterior mean of the end point; inverse-gamma prior :math:`\theta^{-t_1-1} e^{-1/(t_2\theta)}`.
 
-    .. math:: E\theta = \frac{M\,\alpha/h + 1/t_2}{\alpha - 1},\qquad \alpha = n + t_1,\quad
-        h = {}_1F_1(1; \alpha+1; z) = \sum_k \frac{z^k}{(\alpha+1)_k},\quad z = \frac1{t_2 M},
+    .. math:: E\theta &= \frac{M\,\alpha/h + 1/t_2}{\alpha - 1},\qquad \alpha = n + t_1, \\
+        h &= {}_1F_1(1; \alpha+1; z) = \sum_k \frac{z^k}{(\alpha+1)_k},\quad z = \frac1{t_2 M},
 
     with M the ``maximum`` of n draws, t1 ≥ 0, n + t1 > 1; :math:`M\alpha/(\alpha-1)` for ``t2=inf``. It equals (7.22),
     whose two chi-squared probabilities vanish in floating point from some n on."""

@@ -26,9 +26,9 @@ def local_bda_log_density(Z: Array) -> Array:
 
     For the k nearest rows of a class, :math:`z_i = x_i - x`, :math:`D_k = I + S_k` and the seed B = I, (6.1) is
 
-    .. math:: \log E[N](x) = \log\frac{\Gamma(\frac{k+d+4}{2})}{\pi^{d/2}\,\Gamma(\frac{k+4}{2})}
-        - \tfrac d2\log\tfrac{k+1}{k} - \tfrac12\log|D_k|
-        - \tfrac{k+d+4}{2}\log\Big[1+\tfrac k{k+1}\bar z_k^TD_k^{-1}\bar z_k\Big].
+    .. math:: \log E[N](x) = {}&\log\frac{\Gamma(\frac{k+d+4}{2})}{\pi^{d/2}\,\Gamma(\frac{k+4}{2})}
+        - \tfrac d2\log\tfrac{k+1}{k} - \tfrac12\log|D_k| \\
+        &- \tfrac{k+d+4}{2}\log\Big[1+\tfrac k{k+1}\bar z_k^TD_k^{-1}\bar z_k\Big].
 
     Where d is small against K the factor of :math:`D_k` grows row by row, at about 1.5 K d² multiplications for all
     k ≤ K (`by_updates` decides). Else, with :math:`G_k = Z_k Z_k^T` and :math:`s_k = 1^T(I_k+G_k)^{-1}1`,

@@ -51,7 +51,7 @@ def valley(shares: Array, joint: Array, conditional: Array, best: float) -> Figu
         ax.plot(shares, values, color=look("target")["color"])
         ax.set(title=title, xlabel="share of the way", ylabel="nats a row")
     axes[1].axhline(best, color=look("closed form")["color"], ls="--")
-    axes[1].annotate("one component", (0.0, best), xytext=(0, -11), textcoords="offset points")
+    axes[1].annotate("one component", (0.5, best), xytext=(0, 4), textcoords="offset points", ha="center")
     return figure
 
 
