@@ -32,15 +32,15 @@
     }
   }
 
-  // a formula on lines of its own that is too wide for its column is set smaller; one that would be tiny scrolls instead
+  // a formula on lines of its own that is too wide for its column is set smaller, down to a size that can be read
   const SMALLEST = 0.7; // of its size
   function fitDisplayed() {
     const formulas = [...document.querySelectorAll("article div.math > mjx-container")];
     for (const formula of formulas) formula.style.fontSize = formula.dataset.size ??= formula.style.fontSize;
     const shares = formulas.map((formula) => formula.clientWidth / formula.scrollWidth); // not a number in a fold
     formulas.forEach((formula, i) => {
-      const share = 0.98 * shares[i];
-      if (shares[i] < 1 && share >= SMALLEST) formula.style.fontSize = `${share * parseFloat(formula.dataset.size)}%`;
+      const share = Math.max(0.98 * shares[i], SMALLEST);
+      if (shares[i] < 1) formula.style.fontSize = `${share * parseFloat(formula.dataset.size)}%`;
     });
   }
 
