@@ -64,7 +64,8 @@ def contributions(
     Parameters
     ----------
     model : GenerativeClassifier or Pipeline
-        A fitted one with marginals. Of a pipeline the last step is explained, by the features that this step is given.
+        A fitted one with marginals. Of a pipeline the last step is explained, by the features that this step is given,
+        and of `TableClassifier` or a search what it has taken, ``best_estimator_``.
     X : array-like of shape (n, d)
         Rows; what is missing already contributes nothing.
     method : {"hidden", "shapley"}, default="hidden"
@@ -188,7 +189,7 @@ def sufficient_sets(
     Parameters
     ----------
     model : GenerativeClassifier or Pipeline
-        A fitted one with marginals. Of a pipeline the last step is explained.
+        A fitted one with marginals. Of a pipeline the last step is explained; as in `contributions`.
     X : array-like of shape (n, d)
         Rows.
     level : float, default=0.95
@@ -251,9 +252,11 @@ def _dependence(model: GenerativeClassifier, X: pd.DataFrame) -> tuple[NDArray[n
 def _table(model: GenerativeClassifier | Pipeline, X: Any) -> tuple[GenerativeClassifier, pd.DataFrame, Any]:
     """The model, which may be the last step of a pipeline, and rows of which its features can be hidden, and the
     names of these."""
-    named = None
+    named, model = None, getattr(model, "best_estimator_", model)
     if isinstance(model, Pipeline):
-        X, named, model = model[:-1].transform(X), model[:-1].get_feature_names_out(), model[-1]
+        steps, model = model[:-1], model[-1]
+        X = steps.transform(X)
+        named = None if isinstance(X, pd.DataFrame) else steps.get_feature_names_out()
     require(model, MARGINALS)
     rows = pd.DataFrame(X.toarray() if issparse(X) else X)
     return model, rows, rows.columns if named is None else named

@@ -22,6 +22,7 @@ from rcpkg import (
     KDependenceBayes,
     ProductModel,
     RiskCalibration,
+    TableClassifier,
     explain,
 )
 from rcpkg.explain import sufficient_sets
@@ -136,6 +137,19 @@ def test_a_pipeline_is_explained_by_its_last_step_with_the_names_that_this_step_
     assert_allclose(frame.loc[2, names[1]], found[2, 1])
     assert list(frame.columns) == list(pipeline.classes_)
     assert sufficient_sets(pipeline, X[:4]).features.shape == (4, 3)
+
+
+def test_what_was_taken_of_a_table_is_explained_by_the_columns_that_it_has():
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    X = X.assign(wide=np.where(X.pop("sepal width (cm)") > 3, "yes", "no"))
+    table = TableClassifier(
+        candidates=[("any", ProductModel([("n", LDA(), [0, 1]), ("c", CategoricalNB(), [3])]))], cv=2
+    )
+    columns, model = table.fit(X, y).best_estimator_
+    frame = explain.contributions(table, X[:3])
+    assert_array_equal(frame, explain.contributions(model, columns.transform(X[:3])))
+    assert list(frame.loc[0].index) == list(X.columns)
+    assert sufficient_sets(table, X[:3]).features.shape == (3, 4)
 
 
 @pytest.mark.parametrize(
