@@ -21,10 +21,10 @@ from rcpkg._version import __version__
 from rcpkg.capabilities import MARGINALS, given_if, require
 from rcpkg.checks import check_class_prior, check_cost, check_magnitude, check_weights, number_labels, validate, warn
 from rcpkg.columns import as_labels
-from rcpkg.linalg import Array
+from rcpkg.linalg import AT_A_TIME, Array
 from rcpkg.rows import Block, Rows, by_block
 
-SMALL = 1_000_000  # values of a table that is small
+SMALL = AT_A_TIME  # values of a table that is small
 WITHOUT_SETTER = {"class_prior": UNUSED}
 UNLABELLED = "the label -1 is taken for a class like the others: leave out rows that have no label"
 

@@ -157,7 +157,8 @@ def check_class_prior(class_prior: ArrayLike | Mapping, classes: NDArray) -> Arr
 
 
 #: Magnitudes of features whose squares and sums of squares are numbers
-LEAST_SPREAD, LARGEST = 1e-150, 1e150
+LARGEST = 1e150
+LEAST_SPREAD = 1 / LARGEST
 
 
 def check_magnitude(X: Array, *, fitting: bool = False) -> Array:

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rcpkg.linalg import EPS, Array, backtracked
+from rcpkg.linalg import EPS, MOST_STEPS, Array, backtracked
 
-TOL, MAX_STEPS = 1e-10, 100  # of a projection's constraints, relative to one plus the largest b
+TOL = 1e-10  # of a projection's constraints, relative to one plus the largest b
 
 
 class DomainError(ValueError):
@@ -103,7 +103,7 @@ def dual_newton(conjugate: Generator, start: Array, A: Array, b: Array) -> Array
 
     It is the point :math:`\nabla\phi^*(u)`, :math:`u = \nabla\phi(y) + A^\top\lambda`, that satisfies the constraints.
     Minimises :math:`\lambda\mapsto\phi^*(\nabla\phi(y) + A^\top\lambda) - b^\top\lambda`, which is convex; ``start``
-    is :math:`\nabla\phi(y)`. None where the constraints are not met to `TOL` after `MAX_STEPS` steps.
+    is :math:`\nabla\phi(y)`. None where the constraints are not met to `TOL` after `MOST_STEPS` steps.
     """
     rows = A.reshape(len(A), -1)
 
@@ -117,7 +117,7 @@ def dual_newton(conjugate: Generator, start: Array, A: Array, b: Array) -> Array
 
     lagrange = np.zeros(len(b))
     value, u = objective(lagrange)
-    for _ in range(MAX_STEPS):
+    for _ in range(MOST_STEPS):
         residual = rows @ conjugate.grad(u).ravel() - b
         if np.abs(residual).max() <= TOL * (1 + np.abs(b).max()):
             return conjugate.grad(u)

@@ -13,7 +13,7 @@ One idea a noun:
   ``stop_reason`` why there is no further one. A point's ``step`` is the length of the step to it;
 - a *stop* says by ``over(path)`` why a path ends where it is, or "", by ``chosen(path)`` which of its points is meant
   (the last, or what it was before), and by ``measure(point)`` what else enters the history: `Converged`,
-  `SoftErrorRises`, `Best`, `FirstOf` of several; `HeldOut` is the learners' way to a `Best` on rows held out;
+  `SoftErrorRises`, `Best`; `HeldOut` is the learners' way to a `Best` on rows held out;
 - `climb` is the only loop: from the start of an objective, by a step, until a stop, to a `Path`.
 
 The learners are presets of these. `ConditionalLikelihood` moves the natural parameters η, in which the conditional
@@ -45,7 +45,7 @@ from rcpkg.calibration.rules import (
 )
 from rcpkg.calibration.score_test import CalibrationTest, calibration_test
 from rcpkg.calibration.steps import RESOLVED, Batches, Fixed, Run, Safe, Step, StepOfLength
-from rcpkg.calibration.stops import Best, Converged, FirstOf, HeldOut, Path, SoftErrorRises, Stop
+from rcpkg.calibration.stops import Best, Converged, HeldOut, Path, SoftErrorRises, Stop
 from rcpkg.calibration.wanbiac import WANBIAC
 
 __all__ = [
@@ -59,7 +59,6 @@ __all__ = [
     "ConditionalLikelihood",
     "Converged",
     "DiscriminativeFrequencyEstimate",
-    "FirstOf",
     "Fixed",
     "HeldOut",
     "Losses",

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from rcpkg.calibration.constants import MOST_STEPS
 from rcpkg.calibration.objective import Objective
 from rcpkg.calibration.steps import Step
 from rcpkg.calibration.stops import Converged, Path, Stop
 from rcpkg.families import Statistics
+from rcpkg.linalg import MOST_STEPS
 from rcpkg.progress import tell
 
 
@@ -21,6 +21,7 @@ def climb(
     stop: Stop | None = None,
     max_iter: int = MOST_STEPS,
     *,
+    tol: float = 0.0,
     start: Any = None,
     random_state: int | np.random.RandomState | None = None,
     keep_points: bool = False,
@@ -37,6 +38,8 @@ def climb(
         Until when, and which point is meant; ``Converged()`` by default.
     max_iter : int, default=1000
         Greatest number of steps.
+    tol : float, default=0.0
+        Whatever the stop, the path ends where it has `Converged` to this tolerance; 0: it goes on.
     start : Statistics, Point or Iterate, optional
         Where to begin, if not at ``objective.start``.
     random_state : int or RandomState, optional
@@ -64,8 +67,9 @@ def climb(
     first = objective.evaluate(first) if isinstance(first, Statistics) else first
     path = Path(objective, first, first, points=[first] if keep_points else [])
     path.enter(first, stop)
+    converged = Converged(tol)
     for t in range(1, max_iter + 1):
-        path.stop_reason = stop.over(path)
+        path.stop_reason = stop.over(path) or converged.over(path)
         if path.stop_reason:
             return path
         point = run(path.point, t)
@@ -75,5 +79,5 @@ def climb(
         path.enter(point, stop)
         tell("iteration %d: log-loss %.6g of the training rows", t, point.losses.log_loss, iteration=True)
         path.points += [point] if keep_points else []
-    path.stop_reason = stop.over(path) or "max_iter"
+    path.stop_reason = stop.over(path) or converged.over(path) or "max_iter"
     return path

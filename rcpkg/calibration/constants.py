@@ -83,8 +83,6 @@ SAFE_TOL = 1e-8
 #: Nats a row that say nothing: what rounding may cost a model on its way along the directions that no row sees, and
 #: where safe steps in folds of rows with gaps end, of which each takes longer
 LOST = 1e-6
-#: Steps of a search that nobody limits
-MOST_STEPS = 1000
 
 # What rows left out say -----------------------------------------------------------------------------------------------
 

@@ -19,7 +19,6 @@ from rcpkg._bases import MetaEstimatorMixin
 from rcpkg.base import Array, GenerativeClassifier, atomic, constructed, one_thread_if_small
 from rcpkg.calibration._docs import documented
 from rcpkg.calibration.climb import climb
-from rcpkg.calibration.constants import MOST_STEPS
 from rcpkg.calibration.in_view import check_in_view
 from rcpkg.calibration.left_out import warn_of_optimum
 from rcpkg.calibration.objective import Objective, TargetName, check_target, sample_size
@@ -27,10 +26,11 @@ from rcpkg.calibration.online import after, portions
 from rcpkg.calibration.optimum import most_probable, optimum
 from rcpkg.calibration.rules import Rule, calibration_weights
 from rcpkg.calibration.steps import Fixed, Safe, Step
-from rcpkg.calibration.stops import Best, Converged, FirstOf, HeldOut, Path, SoftErrorRises, Stop
+from rcpkg.calibration.stops import Best, Converged, HeldOut, Path, SoftErrorRises, Stop
 from rcpkg.capabilities import Unsupported, given_if, require
 from rcpkg.checks import check_cost, check_number, warn
 from rcpkg.families import ClosedFormClassifier, Family, Scorer, Statistics, can, class_counts
+from rcpkg.linalg import MOST_STEPS
 from rcpkg.progress import tell, telling
 from rcpkg.rows import Block, Blocks, Rows
 
@@ -113,10 +113,6 @@ class Learner(MetaEstimatorMixin, GenerativeClassifier):
             block = rows.only(f"stopping={stop}")
             train, held = (block.part(index) for index in stop.divided(block.y, block.weight, rng))
             stop, rows = Best("log_loss", (held.X, held.y, held.weight)), Blocks([train])
-        if isinstance(stop, Converged):
-            stop = Converged(max(stop.tol, settings.tol))
-        elif settings.tol:
-            stop = FirstOf(stop, Converged(settings.tol))
         step, keeps_prior = settings.step, settings.step is not None and settings.step.keeps_prior
         target = {"target": settings.target, "target_weight": settings.target_weight}
         view = {"gaps_in_view": settings.gaps_in_view, "random_state": rng}
@@ -126,12 +122,12 @@ class Learner(MetaEstimatorMixin, GenerativeClassifier):
                 f"{step} undo the priors of the estimator: they make posteriors fit the class weights of the training "
                 "rows; for a population with others, leave priors out and take predict_proba(X, class_prior=…)"
             )
-        tol = stop.tol if isinstance(stop, Converged) else 0.0
+        tol = max(stop.tol, settings.tol) if isinstance(stop, Converged) else 0.0
         start = self._kept(objective) if getattr(self, "warm_start", False) else None
         if step is None:
             path = optimum(objective, tol, settings.max_iter, start)
         else:
-            path = climb(objective, step, stop, settings.max_iter, start=start, random_state=rng)
+            path = climb(objective, step, stop, settings.max_iter, tol=settings.tol, start=start, random_state=rng)
             at_optimum = tol > 0 and path.stop_reason in ("converged", "no_step", "separable")
             if at_optimum and not keeps_prior:  # fixed steps never leave the leaf, nor the prior that they keep
                 path = most_probable(path)

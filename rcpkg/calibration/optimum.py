@@ -30,7 +30,7 @@ from rcpkg.calibration.conditional import (
     null_space,
     pooled_parameters,
 )
-from rcpkg.calibration.constants import LARGEST, LOST, MOST_STEPS, TOL
+from rcpkg.calibration.constants import LARGEST, LOST, TOL
 from rcpkg.calibration.coordinates import Named
 from rcpkg.calibration.curvature import MinimalForm
 from rcpkg.calibration.newton import LBFGS, Newton
@@ -39,6 +39,7 @@ from rcpkg.calibration.steps import Safe, Step
 from rcpkg.calibration.stops import Converged, Path
 from rcpkg.checks import warn
 from rcpkg.families import Statistics, Unsupported, can
+from rcpkg.linalg import MOST_STEPS
 
 
 def optimum(

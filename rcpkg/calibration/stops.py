@@ -201,22 +201,3 @@ class HeldOut:
         if sample_weight is not None and not sample_weight[held].any():
             raise ValueError("sample_weight is zero for all held-out rows; raise the fraction of HeldOut")
         return train, held
-
-
-@dataclass(frozen=True, init=False)
-class FirstOf(Stop):
-    """Over where the first of several ``stops`` is; the point that the first of them chooses is meant."""
-
-    stops: tuple[Stop, ...]
-
-    def __init__(self, *stops: Stop) -> None:
-        object.__setattr__(self, "stops", stops)
-
-    def over(self, path: Path) -> str:
-        return next(filter(None, (stop.over(path) for stop in self.stops)), "")
-
-    def chosen(self, path: Path) -> int:
-        return self.stops[0].chosen(path)
-
-    def measure(self, point: Point) -> dict[str, float]:
-        return {name: value for stop in self.stops for name, value in stop.measure(point).items()}

@@ -178,7 +178,7 @@ class Blocks:
         both = self.vectors(varies)[..., :, None] & self.vectors(varies)[..., None, :]
         correlation = np.where(both, self.open(S) / (units[..., :, None] * units[..., None, :]), 0.0)
         values, vectors = np.linalg.eigh(correlation)
-        constant = values < 100 * varies.size * EPS * (power[varies] / variances[varies]).max(initial=1.0)
+        constant = values < VARIANCE_ROUNDING * varies.size * (power[varies] / variances[varies]).max(initial=1.0)
         vectors = vectors * units[..., :, None] * constant[..., None, :]
         return self.close(vectors @ vectors.mT), int(constant.sum())
 

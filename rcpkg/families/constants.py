@@ -1,20 +1,22 @@
 """Numbers that decide something in this room: what each means, where it comes from, what half or twice of it does."""
 
-from rcpkg.linalg import EPS
+from math import log10
+
+from rcpkg.linalg import EPS, ROUNDING
 
 # Rounding -------------------------------------------------------------------------------------------------------------
 # Far above the rounding of a float and far below what rows tell: half or twice decides otherwise only for statistics
 # that are rounding themselves.
 
-#: A variance is positive if it exceeds this share of the second moment beneath it, of which it is a difference
-VARIANCE_ROUNDING = 100 * EPS
+#: A correlation matrix has an inverse if its rounding times the trace of the inverse is less: two digits are left
+LEAST_DIGITS = 0.01
+#: Likewise a variance is positive if it exceeds this share of the second moment beneath it, of which it is a difference
+VARIANCE_ROUNDING = EPS / LEAST_DIGITS
 #: Two classes of constant values have the same one up to this share of the spread of all: twice or half of it decides
 #: otherwise only for values that are nearly the same
 SAME_VALUE = 1e-6
 #: Decimals of a mutual information in nats; beyond them is rounding, which must not decide between equal features
-DECIMALS = 12
-#: A correlation matrix has an inverse if its rounding times the trace of the inverse is less: two digits are left
-LEAST_DIGITS = 0.01
+DECIMALS = round(-log10(ROUNDING))
 #: A mean that lies farther from the median, in typical deviations, is no origin: moments about it lose eight digits
 FAR_MEAN = 1e4
 
@@ -27,8 +29,6 @@ LEAST_PRECISION = 0.1
 
 # EM -------------------------------------------------------------------------------------------------------------------
 
-#: Steps after which EM warns and stops; converging searches of the book take tens to some hundreds
-EM_STEPS = 1000
 #: ⟨Δs, Δη⟩ a row, twice a Kullback-Leibler divergence in nats, of the step that ends EM: far below sampling error.
 #: Steps shorten by a factor, so that half or twice of it is a step more or less.
 EM_TOL = 1e-12
@@ -45,11 +45,10 @@ LOST = 1e-4
 
 # What is too large ----------------------------------------------------------------------------------------------------
 
-#: Cells of the tables of all classes: 128 MB for each copy of the statistics. Half or twice moves the networks that are
-#: refused, and the parents that are passed over, by a feature of two states.
+#: Cells of the tables of all classes, of families or of pairs of features: 128 MB for each copy. Half or twice moves
+#: the networks that are refused, and the parents that are passed over, by a feature of two states; a feature whose
+#: pairs of states with all others are more is nearly an identifier, and gets no parent.
 LARGEST_TABLES = 2**24
-#: Pairs of states of one feature and all others, 64 MB; a feature with more is nearly an identifier, and gets no parent
-LARGEST_COUNTS = 2**23
 #: A larger code is taken for an identifier or a measurement, not a category
 LARGEST_CODE = 2**20
 
@@ -58,10 +57,8 @@ LARGEST_CODE = 2**20
 
 #: Rows of one product for all classes, whose intermediate products then stay in the cache
 BLOCK = 256
-#: Rows of one call of `weigh`
-PASS_BLOCK = 2**12
-#: The same of rows with gaps, of which those with the same pattern share a factor: twice finds more of them
-GAPPY_BLOCK = 2**15
+#: Rows of one call of `weigh`; of rows with gaps those with the same pattern share a factor, and twice finds more
+PASS_BLOCK = 2**15
 #: From this ratio r/d on quadratic features are faster than products class by class; both take as long near it
 FUSED_CLASSES_PER_FEATURE = 0.3
 #: Entries of an average table of the rows with gaps that go together in a network. With half of it rows of few gaps

@@ -10,8 +10,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from rcpkg.base import Array, InvalidStatistics
 from rcpkg.checks import warn
-from rcpkg.families.constants import EM_STEPS, EM_TOL, SHORT_STEPS
+from rcpkg.families.constants import EM_TOL, SHORT_STEPS
 from rcpkg.families.statistics import Statistics
+from rcpkg.linalg import MOST_STEPS
 from rcpkg.progress import tell
 from rcpkg.rows import Block, Rows
 
@@ -28,7 +29,7 @@ def run_em(model: Any, rows: Rows, start: Any) -> Statistics:
     does not with a step of `em`. A step of `em` alone ends the search, so that what it finds is a fixed point of `em`.
     """
     steps, path, sent = em(model, rows, start), [], None
-    for step in range(EM_STEPS):
+    for step in range(MOST_STEPS):
         statistics, parameters = steps.send(sent)
         sent, path = None, [*path, place(model, statistics, parameters)]
         if len(path) > 1 and length(path[-1] - path[-2]) <= EM_TOL * statistics.count.sum():
@@ -37,7 +38,7 @@ def run_em(model: Any, rows: Rows, start: Any) -> Statistics:
         if len(path) == 3:
             sent, path = _shortcut(model, statistics, *path)
     warn(
-        f"EM has not converged after {EM_STEPS} steps: too much is missing for so many parameters. Set "
+        f"EM has not converged after {MOST_STEPS} steps: too much is missing for so many parameters. Set "
         "prior_strength > 0, leave out features of many gaps, or take a model of independent features",
         ConvergenceWarning,
     )

@@ -17,7 +17,6 @@ from rcpkg.families.constants import (
     BLOCK,
     FAR_MEAN,
     FUSED_CLASSES_PER_FEATURE,
-    GAPPY_BLOCK,
     PASS_BLOCK,
     TYPICAL_ROWS,
 )
@@ -315,7 +314,7 @@ class GaussianFamily(GaussianPrior):
         blocks = list(slices(len(X), PASS_BLOCK))
         if self._lacks(X):  # rows of one pattern together
             gaps = np.isnan(X).any(axis=1)
-            blocks = [rows[b] for rows in map(np.flatnonzero, (~gaps, gaps)) for b in slices(len(rows), GAPPY_BLOCK)]
+            blocks = [rows[b] for rows in map(np.flatnonzero, (~gaps, gaps)) for b in slices(len(rows), PASS_BLOCK)]
         parts = ((X[b], weigh(self.log_joint(X[b], parameters), b)) for b in blocks)
         return reduce(add, (self.expected_statistics(x, W, parameters) for x, W in parts))
 

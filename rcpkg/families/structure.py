@@ -9,7 +9,7 @@ from scipy.special import xlogy
 
 from rcpkg.base import Array
 from rcpkg.families.cliques import Families
-from rcpkg.families.constants import DECIMALS, LARGEST_COUNTS
+from rcpkg.families.constants import DECIMALS, LARGEST_TABLES
 from rcpkg.rows import Block, Rows
 
 
@@ -17,7 +17,7 @@ def mutual_information(rows: Rows, n_states: NDArray[np.intp], n_classes: int) -
     """I(x_j; y) and I(x_i; x_j | y) = Σ p(x_i, x_j, y) log p(x_i, x_j | y) / (p(x_i | y) p(x_j | y)), in nats.
 
     Of each pair the rows count in which both features are known. The pairs of states are counted by products of
-    indicators, for as many features at a time as `LARGEST_COUNTS` allows; more passes are made only where there are
+    indicators, for as many features at a time as `LARGEST_TABLES` allows; more passes are made only where there are
     many. A feature whose pairs alone would be more, being nearly an identifier, has the information zero.
 
     X of the ``rows`` are states 0 … r_j − 1, r_j = ``n_states``, and −1 where they are not known; y are numbers of
@@ -25,10 +25,10 @@ def mutual_information(rows: Rows, n_states: NDArray[np.intp], n_classes: int) -
     are rounded to `DECIMALS`.
     """
     d, K = len(n_states), int(n_states.sum())
-    pairs, few = np.zeros((d, d)), n_states * K <= LARGEST_COUNTS
+    pairs, few = np.zeros((d, d)), n_states * K * n_classes <= LARGEST_TABLES
     first = 0
     while first < d:
-        within = np.searchsorted(np.cumsum(n_states[first:]), LARGEST_COUNTS // (K * n_classes), side="right")
+        within = np.searchsorted(np.cumsum(n_states[first:]), LARGEST_TABLES // (K * n_classes), side="right")
         last = first + max(1, int(within))
         if few[first]:
             counts = rows.sum(partial(_pairs, n_states, n_classes, slice(first, last)))

@@ -13,12 +13,6 @@ FACTOR_ROUNDING = 1e-5
 #: is lost in rounding. Half or twice moves the spread of neighbours that is refused by the same factor.
 LOST_SEED = 1e-3
 
-# Seeds ----------------------------------------------------------------------------------------------------------------
-
-#: Least seed of a neighbourhood, as a share of the trace seed, where all its rows coincide with the query. Any positive
-#: number far below one decides for the class of such rows.
-LEAST_SCALE = 1e-12
-
 # Time ------------------------------------------------------------------------------------------------------
 
 #: Iterations of libsvm, which need not end on features of very different scales; far more than it takes on others.

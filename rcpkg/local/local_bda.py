@@ -7,9 +7,8 @@ import numpy as np
 from rcpkg.base import GenerativeClassifier, constructed
 from rcpkg.checks import check_numbers, refusal
 from rcpkg.gaussians.constants import LEAST_REST
-from rcpkg.linalg import Array, Numbers, cholesky
+from rcpkg.linalg import ROUNDING, Array, Numbers, cholesky
 from rcpkg.local.base import PerClass, Scorer
-from rcpkg.local.constants import LEAST_SCALE
 from rcpkg.local.density import by_updates, local_bda_log_density, neighborhood_log_density
 from rcpkg.local.neighbours import Index
 
@@ -152,7 +151,8 @@ class LocalBDA(PerClass, GenerativeClassifier):
         if left_out is not None:
             _check_variances(variances, self._rule)
         if self._rule == "neighborhood":
-            floor = np.broadcast_to(LEAST_SCALE * variances.mean(axis=1), len(Q))
+            # of rows that coincide with the query: any share far below one decides for their class
+            floor = np.broadcast_to(ROUNDING * variances.mean(axis=1), len(Q))
             return lambda near, rows, sizes: neighborhood_log_density(X[near] - Q[rows, None], sizes, floor[rows])
         if self._rule == "trace":
             variances = np.broadcast_to(variances.mean(axis=1, keepdims=True), Q.shape)

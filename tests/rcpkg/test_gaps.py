@@ -249,7 +249,7 @@ def test_what_training_with_gaps_cannot_do_is_refused(model):
 
 
 def test_em_that_does_not_converge_says_so(monkeypatch):
-    monkeypatch.setattr(em_module, "EM_STEPS", 3)
+    monkeypatch.setattr(em_module, "MOST_STEPS", 3)
     _, X, y = pattern_rows()
     with pytest.warns(ConvergenceWarning, match="EM has not converged after 3 steps"):
         QDA().fit(X, y)

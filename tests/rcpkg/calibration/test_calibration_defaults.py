@@ -34,8 +34,8 @@ from rcpkg import (
     Statistics,
 )
 from rcpkg.calibration import Batches, Converged, Fixed, HeldOut, Objective, Safe, SoftErrorRises, climb
-from rcpkg.calibration.constants import MOST_STEPS
 from rcpkg.calibration.learner import TARGET_WEIGHT
+from rcpkg.linalg import MOST_STEPS
 
 OF_ITS_KIND = (TM, DiscriminativeFrequencyEstimate, SoftErrorCalibration)
 

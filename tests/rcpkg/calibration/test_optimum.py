@@ -34,7 +34,7 @@ from rcpkg import (
     RiskCalibration,
     RiskCalibrationCV,
 )
-from rcpkg.calibration import LBFGS, Best, Converged, FirstOf, Newton, Objective, Safe, climb
+from rcpkg.calibration import LBFGS, Best, Converged, Newton, Objective, Safe, climb
 from rcpkg.calibration.conditional import Conditional
 from rcpkg.calibration.constants import LOST
 from rcpkg.calibration.curvature import MinimalForm
@@ -179,7 +179,7 @@ def test_a_climb_gives_raw_paths_and_so_does_a_fit_that_chooses_among_iterates(n
     assert np.abs(moved.predict_proba(gaps) - end.model.predict_proba(gaps)).max() > 10 * 1e-9
     assert moved.score_samples(X).sum() > end.model.score_samples(X).sum() + 1e-6
     raw = clone(learner).set_params(stopping="best_soft_error").fit(X, y)
-    chosen = climb(objective, Safe(), FirstOf(Best("soft_error"), Converged(1e-8))).chosen
+    chosen = climb(objective, Safe(), Best("soft_error"), tol=1e-8).chosen
     assert np.array_equal(raw.predict_proba(gaps), chosen.model.predict_proba(gaps))
 
 

@@ -167,10 +167,10 @@ def information_by_hand(X, y, weights=None):
     return of_class, pairs
 
 
-@pytest.mark.parametrize("counts", [structure.LARGEST_COUNTS, 10 * 5, 10 * 3])
-def test_mutual_information(monkeypatch, counts):
+@pytest.mark.parametrize("cells", [structure.LARGEST_TABLES, 10 * 5 * 3, 10 * 3 * 3])
+def test_mutual_information(monkeypatch, cells):
     """By scikit-learn, class by class; and whatever number of features is counted at a time."""
-    monkeypatch.setattr(structure, "LARGEST_COUNTS", counts)
+    monkeypatch.setattr(structure, "LARGEST_TABLES", cells)
     X, y = network_rows()
     of_class, pairs = structure.mutual_information(Rows.from_arrays(X.astype(int), y), np.array(STATES), 3)
     for found, expected in zip((of_class, pairs), information_by_hand(X, y)):
@@ -440,7 +440,7 @@ def test_identifiers_are_no_reason_to_run_out_of_memory(monkeypatch):
     X = np.column_stack([rng.permutation(n), rng.permutation(n), rng.integers(3, size=n)])
     y = rng.integers(2, size=n)
     with monkeypatch.context() as patch:
-        patch.setattr(structure, "LARGEST_COUNTS", 3000 * 3003)
+        patch.setattr(structure, "LARGEST_TABLES", 2 * 3000 * 3003)
         of_class, pairs = structure.mutual_information(Rows.from_arrays(X, y), X.max(axis=0) + 1, 2)
     assert not pairs.any() and of_class.min() >= 0
     model = KDependenceBayes(k=2).fit(X, y)
