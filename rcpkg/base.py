@@ -150,14 +150,13 @@ class Classifier(ClassifierMixin, Estimator):
     class_log_prior_: Array
     n_features_in_: int
     feature_names_in_: NDArray
-    _x_dtype: type = np.float64
 
     def _check_X(self, X: ArrayLike) -> Array:
-        return validate(self, X, reset=False, dtype=self._x_dtype)
+        return validate(self, X, reset=False)
 
     def _check_rows(self, X: ArrayLike, y: ArrayLike, reset: bool = True) -> tuple[Array, NDArray]:
         """Validated X, and y as labels."""
-        X, y = validate(self, X, y, reset=reset, dtype=self._x_dtype)
+        X, y = validate(self, X, y, reset=reset)
         if y.dtype.kind not in "biu" or 2 * len(np.unique(y)) > len(y):  # other integers are labels
             check_classification_targets(y)
         return X, y

@@ -242,14 +242,14 @@ def _explain(estimator: BaseEstimator, X: Any) -> None:
             )
 
 
-def validate(estimator: BaseEstimator, X: ArrayLike, *y: ArrayLike, reset: bool, dtype: type) -> Any:
+def validate(estimator: BaseEstimator, X: ArrayLike, *y: ArrayLike, reset: bool) -> Any:
     """X, or X and y, as `validate_data` has them; sparse rows and missing values pass where the tags say so, and
     missing values of rows without y where the joint model has marginals."""
     X, *y = in_columns(X), *map(as_labels, y)
     tags = estimator.__sklearn_tags__().input_tags
     if tags.sparse and issparse(X):
         X = summed(X)
-    checks = {"accept_sparse": "csr" if tags.sparse else False, "dtype": dtype}
+    checks = {"accept_sparse": "csr" if tags.sparse else False, "dtype": np.float64}
     sums_out = can(estimator, MARGINALS)
     finite = "allow-nan" if tags.allow_nan or (sums_out and not y) else True
     try:

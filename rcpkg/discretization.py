@@ -140,7 +140,7 @@ class MDLDiscretizer(OneToOneFeatureMixin, TransformerMixin, Estimator):
     @in_memory
     def fit(self, X: ArrayLike | Rows, y: ArrayLike | None = None) -> Self:
         """Find the cuts of each feature from rows and their labels."""
-        X, y = validate(self, X, y, reset=True, dtype=np.float64)
+        X, y = validate(self, X, y, reset=True)
         check_classification_targets(y)
         categorical = self._categorical(X.shape[1])
         self.cuts_ = [None if j in categorical else mdl_cuts(column, y) for j, column in enumerate(X.T)]
@@ -162,7 +162,7 @@ class MDLDiscretizer(OneToOneFeatureMixin, TransformerMixin, Estimator):
     def transform(self, X: ArrayLike | Rows) -> Array:
         """Number of the interval of each value, from 0; values beyond the training rows fall into the outer ones."""
         check_is_fitted(self)
-        X = validate(self, X, reset=False, dtype=np.float64)
+        X = validate(self, X, reset=False)
         return np.column_stack([_codes(column, cuts) for column, cuts in zip(X.T, self.cuts_, strict=True)])
 
 

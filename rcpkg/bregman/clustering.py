@@ -90,7 +90,7 @@ class BregmanClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
         for name, least in ("n_clusters", 1), ("n_init", 1), ("max_iter", 0):
             check_number(name, getattr(self, name), least, integer=True)
         check_number("tol", self.tol, 0)
-        X = validate(self, X, reset=True, dtype=np.float64)
+        X = validate(self, X, reset=True)
         weights = check_weights(sample_weight, len(X))
         divergence = self._divergence
         divergence.domain.check(X, f"{divergence.name}: X")
@@ -139,7 +139,7 @@ class BregmanClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
     def transform(self, X: ArrayLike) -> Array:
         """Divergence of each row from each centre, shape (n, n_clusters)."""
         check_is_fitted(self)
-        return self._losses(validate(self, X, reset=False, dtype=np.float64))
+        return self._losses(validate(self, X, reset=False))
 
     def predict(self, X: ArrayLike) -> NDArray[np.intp]:
         """Index of the nearest centre."""
