@@ -16,7 +16,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from rcpkg.base import SMALL, Array, constructed, one_thread_if_small
 from rcpkg.calibration._docs import documented
-from rcpkg.calibration.constants import FOLD_TOL, FOLDS
+from rcpkg.calibration.constants import FOLD_TOL
 from rcpkg.calibration.in_view import check_in_view, copies
 from rcpkg.calibration.learner import Learner, is_pipeline
 from rcpkg.calibration.left_out import (
@@ -37,7 +37,7 @@ from rcpkg.calibration.objective import TargetName, check_target
 from rcpkg.calibration.stops import Path
 from rcpkg.calibration.target_path import NotConverged, TargetPath
 from rcpkg.checks import check_number, check_numbers, check_weights, supervised_step, warn
-from rcpkg.choice import choose, least, refuse_groups
+from rcpkg.choice import FOLDS, choose, least, refuse_groups
 from rcpkg.choice import folds as divisions
 from rcpkg.columns import as_labels, in_table
 from rcpkg.families import ClosedFormClassifier, Unsupported, can, require

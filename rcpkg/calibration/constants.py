@@ -86,8 +86,6 @@ LOST = 1e-6
 
 # What rows left out say -----------------------------------------------------------------------------------------------
 
-#: Folds that take the place of leave-one-out, and blocks that the closed form loses after a fit; ten take twice as long
-FOLDS = 5
 #: Blocks of rows that the closed form loses in turn, where rows are more than that: half or twice costs in proportion
 BLOCKS = 200
 #: Ends folds that take the place of leave-one-out, times the share of the target in all rows: half of it bounds what

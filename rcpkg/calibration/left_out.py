@@ -16,7 +16,6 @@ from rcpkg.calibration.constants import (
     AHEAD,
     BLOCKS,
     DIFFERENCE,
-    FOLDS,
     LOOKED_AT,
     LOST,
     PROBES,
@@ -29,6 +28,7 @@ from rcpkg.calibration.steps import Safe
 from rcpkg.calibration.stops import Path, Stop
 from rcpkg.calibration.target_path import NotConverged, TargetPath, fall_of_scores, filled_rows
 from rcpkg.checks import warn
+from rcpkg.choice import FOLDS
 from rcpkg.families import ClosedFormClassifier, Family, Unsupported
 from rcpkg.rows import Block, Blocks, Rows
 

@@ -25,7 +25,7 @@ from sklearn.utils import check_random_state
 from rcpkg.base import Array, InvalidStatistics, constructed
 from rcpkg.capabilities import Unsupported
 from rcpkg.checks import check_number, refusal, warn
-from rcpkg.choice import folds, log_losses
+from rcpkg.choice import FOLDS, folds, log_losses
 from rcpkg.families.classifier import ClosedFormClassifier
 from rcpkg.families.constants import LOST, MOST_COMPONENTS, ROWS_PER_COMPONENT
 from rcpkg.families.em import Ascent, best_ascent
@@ -33,8 +33,6 @@ from rcpkg.families.family import ClassPrior, Family, Weigh, if_all_have, safe_c
 from rcpkg.families.portions import COLUMNS, BlockSummary, encoded, first_rows, rows_and_weight
 from rcpkg.families.statistics import Statistics, class_counts, one_hot
 from rcpkg.rows import Block, Blocks, Rows
-
-FOLDS = 5  # by which "cv" chooses the number of components
 
 
 class MixtureParameters(NamedTuple):
