@@ -18,12 +18,10 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
-from rcpkg.linalg import EPS
-
 if TYPE_CHECKING:
     import narwhals.stable.v2 as nw
 
-BEYOND = round(2 / EPS)  # floats tell smaller integers apart
+BEYOND = round(2 / np.finfo(float).eps)  # floats tell smaller integers apart
 MISSING, BOOLEANS, INTEGERS, NUMBERS, TEXT = "missing values", "booleans", "integers", "numbers", "text"
 DATES, DURATIONS, BYTES, COMPLEX, NESTED = "dates or times", "durations", "bytes", "complex numbers", "nested values"
 ARITHMETIC = {BOOLEANS, INTEGERS, NUMBERS}
