@@ -568,13 +568,12 @@ class KDependenceBayes(KDependenceSettings, NetworkClassifier, family=KDependenc
 
     Examples
     --------
-    >>> # numbers are cut into intervals first, by the training rows
     >>> from sklearn.datasets import load_breast_cancer
     >>> from sklearn.pipeline import make_pipeline
     >>> from rcpkg import KDependenceBayes, MDLDiscretizer, RiskCalibration
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> network = RiskCalibration(KDependenceBayes(k=2), target="nested")
-    >>> pipeline = make_pipeline(MDLDiscretizer(), network)
+    >>> pipeline = make_pipeline(MDLDiscretizer(), network)  # numbers are cut into intervals by the training rows
     >>> round(pipeline.fit(X[::2], y[::2]).score(X[1::2], y[1::2]), 2)
     0.93
     """
