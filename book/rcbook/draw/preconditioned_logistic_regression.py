@@ -39,6 +39,14 @@ from rcbook.published import table
 from rcbook.words import in_words
 from rcpkg.plotting import palette
 
+COORDINATES = {
+    "natural": look("logistic regression")["color"],
+    "closed form": look("WANBIA-C")["color"],
+    "curvature at the start": palette[4],
+    "whitened": palette[3],
+}
+"""Colours of systems of coordinates: natural ones are those of logistic regression, log θ those of WANBIA-C."""
+
 
 def curvature_of_states() -> Figure:
     """Curvature of the negative conditional log-likelihood in three coordinates, against the probability of a state."""
@@ -49,12 +57,12 @@ def curvature_of_states() -> Figure:
         "WANBIA-C: θ log²θ": theta * np.log(theta) ** 2,
         "exact diagonal": np.ones_like(theta),
     }
-    styles = "-", "--", ":"
+    styles, colours = ("-", "--", ":"), (COORDINATES["natural"], COORDINATES["closed form"], "0.4")
     for ax, x, label in (
         (axes[0], theta, "probability θ of a state in its class"),
         (axes[1], 1 - theta, "1 − θ"),
     ):
-        for (name, values), colour, style in zip(curves.items(), palette, styles):
+        for (name, values), colour, style in zip(curves.items(), colours, styles):
             ax.loglog(x, values, style, color=colour, label=name)
         ax.set(xlabel=label, ylim=(1e-5, 3))
         ax.minorticks_off()
@@ -105,7 +113,7 @@ def descents_in_the_plane() -> tuple[Figure, dict[str, int]]:
     best = minimize(loss, np.zeros(2), jac=slope, tol=1e-12).x
     figure, axes = plt.subplots(2, 2, figsize=(7.2, 6.0))
     plane_steps = {}
-    for ax, (name, T), colour in zip(axes.flat, systems.items(), palette):
+    for ax, (name, T), colour in zip(axes.flat, systems.items(), COORDINATES.values()):
         path, end = descent(T), np.linalg.solve(T, best)
         gaps = loss(path @ T.T) - loss(best)
         plane_steps[name] = int(np.argmax(gaps <= 1e-6 * gaps[0]))
@@ -471,11 +479,11 @@ def losses_of_streams() -> tuple[list[str], Callable[..., Any], dict[str, tuple[
     regret = totals["regret one pass"] - totals["regret two passes, other rows"]
     leak = totals["regret one pass"] - totals["regret two passes, as printed"]
     summary = totals[[short for short, _ in learners.values()]].round(4)
-    summary["regret, nats"] = regret.round().astype(int)
-    summary["regret to the leak"] = leak.round().astype(int)
+    summary["regret, other rows"] = regret.round().astype(int)
+    summary["regret, as printed"] = leak.round().astype(int)
     shorts = [short for short, _ in learners.values()]
     honest = [short for short in shorts if short != "two passes, as printed"]
-    summary["least, of the honest"] = totals[honest].idxmin(axis=1)
+    summary["least without looking ahead"] = totals[honest].idxmin(axis=1)
     return ran, curve, learners, summary
 
 

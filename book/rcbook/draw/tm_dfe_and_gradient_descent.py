@@ -212,9 +212,9 @@ def iterations_with_a_target(stored: pd.DataFrame, cases: Sequence[str]) -> pd.D
     of_lbfgs = penalised[penalised.learner == "L-BFGS"].set_index("case")
     of_fixed = penalised[penalised.learner == "RC, lr = 0.1"].set_index("case")
     ways = needed.loc[cases, ["RC, lr = 0.1", "safe RC", "L-BFGS"]]
-    ways["of lr = 0.1"] = of_safe.iterations / of_fixed.iterations.fillna(of_fixed.most)
-    ways["time, of L-BFGS"] = of_safe.seconds / of_lbfgs.seconds
-    quarter = ways["of lr = 0.1"] <= 0.25
+    ways["share of lr = 0.1"] = of_safe.iterations / of_fixed.iterations.fillna(of_fixed.most)
+    ways["time over L-BFGS"] = of_safe.seconds / of_lbfgs.seconds
+    quarter = ways["share of lr = 0.1"] <= 0.25
     print(
         f"at most a quarter of the iterations of lr = 0.1: {quarter.sum()} of",
         len(quarter),

@@ -511,7 +511,7 @@ def stuck_updates(X: Array, gradient_of: Callable[..., Any], labels: Array, Y2: 
 
     optimum = ConditionalLikelihood(QDA()).fit(X, labels).history_.log_loss.iloc[-1]
     priors = {}
-    for title, centre in (("zero", 0.0), ("that of the rows", X.mean())):
+    for title, centre in (("zero", 0.0), ("mean of the rows", X.mean())):
         model = QDA(prior_strength=10.0, prior_mean=centre, class_prior_strength=2.0)
         s = model.fit(X, labels).statistics_
         updates, value = halved_map(model, X, s, Y2, 100)

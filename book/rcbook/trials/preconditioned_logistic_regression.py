@@ -19,7 +19,7 @@ from rcpkg.base import Array
 
 
 def binned(load: Callable[..., Any]) -> tuple[CategoricalNB, Array, Array, Any]:
-    """A bundled set, cut by description length: indicators, labels, states."""
+    """A bundled set, cut by description length: naive Bayes fitted to it, codes, labels, indicators."""
     X, y = load(return_X_y=True)
     codes = MDLDiscretizer().fit(X, y).transform(X)
     codes = codes[:, codes.max(axis=0) > 0]
@@ -155,7 +155,7 @@ def effective_conditions(sets: Mapping[str, tuple[CategoricalNB, Array, Array, A
         rows_of_table[name] = conditions
     conditions = pd.DataFrame(rows_of_table).T
     over = conditions["diagonal of H"] / conditions["best found"]
-    print(f"diagonal of H over the best found: {over.min():.1f} to {over.max():.1f}")
+    print(f"condition number with the diagonal of H over the best found: {over.min():.1f} to {over.max():.1f}")
     return conditions
 
 
