@@ -139,6 +139,14 @@
     }
   }
 
+  // on a phone the cells of a stacked table stand one below the other, each after the head of its column
+  function nameCells() {
+    for (const table of document.querySelectorAll("table.stacked")) {
+      const heads = [...table.querySelectorAll("thead th")].map((head) => head.textContent.trim());
+      for (const row of table.tBodies[0].rows) [...row.cells].forEach((cell, i) => (cell.dataset.head = heads[i]));
+    }
+  }
+
   // a link may lead into a closed solution
   function openTarget() {
     const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
@@ -153,6 +161,7 @@
   window.addEventListener("DOMContentLoaded", keepPunctuation);
   window.addEventListener("DOMContentLoaded", joinFolds);
   window.addEventListener("DOMContentLoaded", markColumns);
+  window.addEventListener("DOMContentLoaded", nameCells);
   window.addEventListener("DOMContentLoaded", markParts);
   window.addEventListener("beforeprint", beforePrint);
   window.addEventListener("afterprint", afterPrint);
