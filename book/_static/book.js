@@ -116,6 +116,27 @@
     }
   }
 
+  // more folds in a row stand behind one mark
+  function gatherFolds() {
+    const foldOf = (cell) => cell?.querySelector(":scope > details.hide:only-child");
+    for (const fold of document.querySelectorAll("div.cell > details.hide:only-child")) {
+      const first = fold.parentElement;
+      if (fold.closest(".gathered") || foldOf(first.previousElementSibling)) continue;
+      const run = [];
+      for (let cell = first; foldOf(cell); cell = cell.nextElementSibling) run.push(cell);
+      const marks = run.filter((cell) => !foldOf(cell).classList.contains("joined"));
+      if (marks.length < 2) continue;
+      const cell = document.createElement("div");
+      const name = marks[0].querySelector(".collapsed").textContent;
+      cell.className = "cell docutils container";
+      cell.innerHTML = `<details class="admonition hide gathered"><summary>
+        <p class="collapsed admonition-title">${name}, and ${marks.length - 1} more</p>
+        <p class="expanded admonition-title">Hide these ${marks.length}</p></summary></details>`;
+      first.before(cell);
+      cell.firstElementChild.append(...run);
+    }
+  }
+
   // a printed table would be unreadable with broken lines
   function markColumns() {
     for (const text of document.querySelectorAll("article :is(div.cell_output, div.highlight-text) pre")) {
@@ -160,6 +181,7 @@
   window.addEventListener("DOMContentLoaded", nameFolds);
   window.addEventListener("DOMContentLoaded", keepPunctuation);
   window.addEventListener("DOMContentLoaded", joinFolds);
+  window.addEventListener("DOMContentLoaded", gatherFolds);
   window.addEventListener("DOMContentLoaded", markColumns);
   window.addEventListener("DOMContentLoaded", nameCells);
   window.addEventListener("DOMContentLoaded", markParts);
