@@ -44,6 +44,7 @@ SKEWED = 1.0  # skewness of numbers beyond which they are transformed
 MOST_OF_A_VALUE = 0.4  # share of the rows; where more have one, as zero, a power makes the others nearly one value, too
 FREE_TEXT = 0.5  # share of the rows that have a value of their own, from which on text is no category
 FEW_VALUES = 20  # and text of no more values is one whatever the share
+MISSING_MARKS = ("?", "-", ".", "")  # in files; among numbers they would make a category of each number
 MOST_ROWS_BY_WEIGHT = 5000  # beyond which one weight of the target does for all
 MOST_PARAMETERS_BY_WEIGHT = 300  # of a Gaussian: 23 columns; likewise, since 60 take RiskCalibrationCV over a minute
 MOST_PARAMETERS = 2000  # of a Gaussian: 61 columns, a second a fit, but 168 minutes; beyond, variances are shared
@@ -155,6 +156,11 @@ def _columns_of(frame: pd.DataFrame) -> Columns:
         if not n_values:
             warn(f"{column_label(frame, j)} holds missing values only, and is left out")
         elif not pd.api.types.is_numeric_dtype(frame[name].dtype) and isinstance(column.iloc[0], str):
+            if (marks := column[column.isin(MISSING_MARKS)]).size and pd.to_numeric(column, errors="coerce").count():
+                raise ValueError(
+                    f"{column_label(frame, j)} holds {marks.iloc[0]!r} among numbers: read it as a missing value, with "
+                    "na_values of pandas.read_csv, or replace it by a word if it is a category"
+                )
             if n_values > max(FEW_VALUES, FREE_TEXT * len(column)):
                 raise ValueError(
                     f"{column_label(frame, j)} holds text with {n_values} values in {len(column)} rows, which is no "

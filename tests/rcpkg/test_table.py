@@ -95,6 +95,15 @@ def test_text_that_is_no_category_is_refused_with_the_remedy():
     TableColumns().fit(X.assign(code=[f"{i % 15}" for i in range(len(X))]))
 
 
+def test_marks_of_missing_values_among_numbers_are_refused_with_the_remedy():
+    X, y = table()
+    pressure = np.arange(len(X)).astype(str)
+    pressure[::40] = "?"
+    with pytest.raises(ValueError, match=r"'pressure' holds '\?' among numbers: read it as a missing value"):
+        TableClassifier(candidates=FEW).fit(X.assign(pressure=pressure), y)
+    assert "vote" in TableColumns().fit(X.assign(vote=np.resize(["yes", "no", "?"], len(X)))).columns_.categories
+
+
 def test_columns_of_gaps_are_left_out_and_dates_are_refused():
     X, _ = table()
     with pytest.warns(UserWarning, match="'nothing' holds missing values only, and is left out"):
