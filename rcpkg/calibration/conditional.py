@@ -181,15 +181,17 @@ class JointLikelihood:
 
     def __init__(self, form: MinimalForm, statistics: Array, size: float) -> None:
         self.form, self.statistics, self.size = form, statistics, size
-        self._last: tuple[Array, Statistics, Any] | None = None  # β, η and θ there, or None outside the domain
+        self._last: tuple[Array, float, Any] | None = None  # β, ψ and θ there, or None outside the domain
 
-    def _model(self, beta: Array) -> tuple[Array, Statistics, Any]:
+    def _model(self, beta: Array) -> tuple[Array, float, Any]:
         if self._last is None or not np.array_equal(beta, self._last[0]):
             natural, parameters = self.form.natural(beta), None
-            if self.form.map.is_inside(natural):
+            with np.errstate(all="ignore"):
+                psi = self.form.model.log_partition(natural)
+            if np.isfinite(psi):
                 with suppress(np.linalg.LinAlgError):  # inside but for rounding
                     parameters = self.form.model.from_natural(natural)
-            self._last = beta, natural, parameters
+            self._last = beta, psi, parameters
         return self._last
 
     def parameters(self, beta: Array) -> Any:
@@ -198,10 +200,10 @@ class JointLikelihood:
 
     def __call__(self, beta: Array) -> tuple[float, Array]:
         """The value and its gradient m̄ μ − s̄."""
-        _, natural, parameters = self._model(beta)
+        _, psi, parameters = self._model(beta)
         if parameters is None:
             return np.inf, np.zeros_like(beta)
-        value = self.size * self.form.model.log_partition(natural) - self.statistics @ beta
+        value = self.size * psi - self.statistics @ beta
         return value, self.size * self.form.mean(parameters) - self.statistics
 
     def second_moments(self, beta: Array) -> SecondMoments:

@@ -98,7 +98,8 @@ class NewtonRun(Stalling):
             self.pairs.append((following.z - point.z, following.evaluation.gradient - g))
         if F.exact:
             far = length * np.abs(F.beta(step)).max()
-            self.radius = max(far, LEAST) if length < 1 else max(self.radius, 2 * far)
+            # a bounded step goes about half as far as it may
+            self.radius = max(far, LEAST) if length < 1 else max(self.radius, 4 * far)
         if length < 1:
             self.damping = min(max(10 * self.damping, LEAST), 1.0)
         else:

@@ -99,10 +99,6 @@ class Blocks:
         """S_y a_y."""
         return (self.open(S) @ self.vectors(a)[..., None]).reshape(a.shape)
 
-    def solve(self, P: Array, a: Array) -> Array:
-        """P_y⁻¹ a_y."""
-        return np.linalg.solve(self.open(P), self.vectors(a)[..., None]).reshape(a.shape)
-
     def transformed(self, rows: Array, S: Array) -> Array:
         """S x of rows x, for one S, by one matrix product a block."""
         return (self.vectors(rows).swapaxes(0, 1) @ self.open(S).mT).swapaxes(0, 1).reshape(rows.shape)
@@ -137,13 +133,29 @@ class Blocks:
         """log |A| of whiteners."""
         return np.log(self.diagonal(A)).sum(axis=-1)
 
-    def log_det_of(self, P: Array) -> Array:
-        """log |P| of precisions."""
-        return np.linalg.slogdet(self.open(P))[1].sum(axis=-1)
+    def precision_roots(self, P: Array) -> Array | None:
+        """Cholesky factors (…, B, s, s) of precisions, if all of these are positive definite beyond rounding."""
+        try:
+            roots = np.linalg.cholesky(self.open(P))
+        except np.linalg.LinAlgError:
+            return None
+        pivots = roots.diagonal(axis1=-2, axis2=-1) ** 2
+        return roots if (pivots > ROUNDING * self.vectors(self.diagonal(P))).all() else None
+
+    def quadratic_forms(self, P: Array, a: Array) -> tuple[Array, Array] | None:
+        """⟨a_y, P_y⁻¹ a_y⟩ and log |P_y|, if precisions are positive definite."""
+        roots = self.precision_roots(P)
+        if roots is None:
+            return None
+        white = np.linalg.solve(roots, self.vectors(a)[..., None])
+        log_det = 2 * np.log(roots.diagonal(axis1=-2, axis2=-1)).sum(axis=(-2, -1))
+        return (white * white).sum(axis=(-3, -2, -1)), log_det
 
     def inverse(self, P: Array) -> tuple[Array, Array]:
-        """Covariances P⁻¹, and whiteners; LinAlgError where P is not positive definite."""
-        upper = np.linalg.cholesky(self.open(P)).mT  # P = UᵀU, so that U is a whitener
+        """Covariances P⁻¹ and whiteners, with a common precision added where P are not all positive definite."""
+        roots = self.precision_roots(P)
+        roots = np.linalg.cholesky(self.open(self._definite(P))) if roots is None else roots
+        upper = roots.mT  # P = UᵀU, so that U is a whitener
         return self.square(self.close(np.linalg.inv(upper))), np.ascontiguousarray(self.close(upper))
 
     # definite covariances -------------------------------------------------------------------------------------------
@@ -190,13 +202,8 @@ class Blocks:
         root = L @ (vectors * np.sqrt(dampened(values))[..., None, :])
         return self.close(root @ root.mT)
 
-    def definite(self, P: Array) -> Array:
+    def _definite(self, P: Array) -> Array:
         """Precisions, with a common one added where they are not all positive definite."""
-        size = np.abs(self.diagonal(self.by_class(P))).mean(axis=0)
-        unit = self.vectors(1 / np.sqrt(np.where(size > 0, size, 1.0)))
-        values = np.linalg.eigvalsh(self.open(P) * unit[..., :, None] * unit[..., None, :])
-        if not values.size or values.min() > 2 * ROUNDING * values.max():  # the mean of all is at most the largest
-            return P
         values, vectors = np.linalg.eigh(self.open(self.by_class(P)))
         common = ((vectors * np.abs(values)[..., None, :]) @ vectors.mT).mean(axis=0)
         traces = np.trace(common, axis1=-2, axis2=-1)[:, None, None]

@@ -315,9 +315,6 @@ class TableFeatures(FeatureMap):
                 second[:, places] = (np.exp(log_mass)[..., None] * others[:, :, self.kept]).swapaxes(0, 1)
         return mean, second - mean[:, :, None] * mean[:, None]
 
-    def is_inside(self, natural: Statistics) -> bool:
-        return True
-
 
 def most_frequent(families: Families, total: Array) -> NDArray[np.bool_]:
     """The cell of greatest ``total`` in each conditional distribution, the first of equal ones."""

@@ -97,11 +97,6 @@ class FeatureMap:
         """`Hermite` of Gaussian classes with full covariances of their own; None for others."""
         return None
 
-    def is_inside(self, natural: Statistics) -> bool:
-        """Whether ψ(η) is finite."""
-        with np.errstate(all="ignore"):
-            return bool(np.isfinite(self.family.class_log_partition(natural)).all())
-
 
 class ProductFeatures(FeatureMap):
     """Features of conditionally independent blocks: first the own ones of all blocks, then the shared ones."""
@@ -157,6 +152,3 @@ class ProductFeatures(FeatureMap):
             first, later = first + m.n_by_class, later + m.n_shared
             mean[:, places], covariance[:, places[:, None], places] = m.moments(block)
         return mean, covariance
-
-    def is_inside(self, natural: Statistics) -> bool:
-        return all(m.is_inside(block) for m, block in zip(self.maps, natural))

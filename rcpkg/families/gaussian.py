@@ -55,7 +55,7 @@ class GaussianFamily(GaussianPrior):
     @property
     def shape(self) -> Blocks:
         """The shape of covariances; no features depend on each other where none varies."""
-        return Blocks(self.shared, self.independent or not np.any(getattr(self, "varying_", True)))
+        return Blocks(self.shared, self.independent or not getattr(self, "varying_", np.True_).any())
 
     @property
     def _remedies(self) -> str:
@@ -489,10 +489,12 @@ class GaussianFamily(GaussianPrior):
         return Statistics(count=count, first=first, second=-0.5 * precision)
 
     def class_log_partition(self, natural: Statistics) -> Array:
-        """η_0y + ½ ⟨η_1y, P_y⁻¹ η_1y⟩ − ½ log|P_y/2π| with P_y = −2 η_2y."""
-        precision, d = -2 * natural.second, natural.first.shape[1]
-        squares = (natural.first * self.shape.solve(precision, natural.first)).sum(axis=1)
-        return natural.count + 0.5 * (squares - self.shape.log_det_of(precision) + d * LOG_2PI)
+        """η_0y + ½ ⟨η_1y, P_y⁻¹ η_1y⟩ − ½ log|P_y/2π| with P_y = −2 η_2y; infinite unless all of these are definite."""
+        found = self.shape.quadratic_forms(-2 * natural.second, natural.first)
+        if found is None:
+            return np.full(len(natural.count), np.inf)
+        squares, log_det = found
+        return natural.count + 0.5 * (squares - log_det + natural.first.shape[1] * LOG_2PI)
 
     def feature_map(
         self,
@@ -512,8 +514,7 @@ class GaussianFamily(GaussianPrior):
 
     def from_natural(self, natural: Statistics) -> GaussianParameters:
         """P_y = −2 η_2y, μ_y = P_y⁻¹ η_1y, p(y) ∝ exp(η_0y + A_y), with a common precision added if need be."""
-        precision = self.shape.definite(-2 * natural.second)
-        covariance, whitener = self.shape.inverse(precision)
+        covariance, whitener = self.shape.inverse(-2 * natural.second)
         mean = self.shape.times(covariance, natural.first)
         log_prior = natural.count + 0.5 * (mean * natural.first).sum(axis=1) - self.shape.log_det(whitener)
         log_prior -= np.logaddexp.reduce(log_prior)

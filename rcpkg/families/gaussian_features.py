@@ -9,7 +9,6 @@ from rcpkg.base import Array
 from rcpkg.families.blocks import Blocks
 from rcpkg.families.features import FeatureMap
 from rcpkg.families.statistics import Statistics
-from rcpkg.linalg import is_definite
 
 
 class Monomials(FeatureMap):
@@ -136,11 +135,6 @@ class Monomials(FeatureMap):
     def hermite(self, parameters: Any) -> "Hermite | None":
         return Hermite(self, parameters) if self.full and not self.common else None
 
-    def is_inside(self, natural: Statistics) -> bool:
-        if not self.full:
-            return bool(np.all(natural.second < 0))
-        return bool(np.all(is_definite(-natural.second)))
-
 
 class Hermite:
     """M_y⁻¹ of the second moments M_y = p(y) E[f fᵀ | y] of f = (1, own features), for full covariances of each class.
@@ -151,31 +145,30 @@ class Hermite:
     """
 
     def __init__(self, features: Monomials, parameters: Any) -> None:
-        self.features, self.prior = features, np.exp(parameters.log_prior)
-        self.mean = features.form.transformed(parameters.mean - features.origin, features.factor.T)
-        self.whitener = parameters.whitener @ features.inverse.T
+        self.x, self.prior = features.x, np.exp(parameters.log_prior)
+        mean = features.form.transformed(parameters.mean - features.origin, features.factor.T)
+        whitener = parameters.whitener @ features.inverse.T
+        self.root = np.zeros((len(mean), *np.add(whitener.shape[1:], 1)))  # of (1, u) = root (1, x̃)
+        self.root[:, 0, 0], self.root[:, 1:, 1:] = 1.0, whitener
+        self.root[:, 1:, 0] = -features.form.times(whitener, mean)
+        self.precision = self.root.mT @ self.root
+        self.places = np.triu_indices(self.precision.shape[1])
+        self.twice = np.where(np.equal(*self.places), 1.0, 2.0)
 
     def solve(self, sums: Array) -> Array:
         """M_y⁻¹ of sums (r, K) of each class."""
-        F, m, count = self.features, self.mean[:, :, None], sums[:, :1]
-        first, second = F._split(sums[:, 1:], np.empty(0))
-        first, second = first[:, :, None], second - count[:, :, None] * m * m.mT
-        about = first - count[:, :, None] * m
-        P, scatter = self.whitener.mT @ self.whitener, second - about @ m.mT - m @ about.mT
-        projected = P @ scatter
-        square = 0.5 * (projected @ P - count[:, :, None] * P)
-        trace = 0.5 * (np.trace(projected, axis1=1, axis2=2)[:, None] - count * len(F.x))
-        linear = P @ about - 2 * square @ m
-        constant = count - trace - ((linear + square @ m).mT @ m)[:, :, 0]
-        entries = F._join(linear[:, :, 0], square)[0]
-        entries[:, len(F.x) :] *= F.twice
-        return np.hstack([constant, entries]) / self.prior[:, None]
+        P, (i, j) = self.precision, self.places
+        S = np.empty_like(P)  # Σ (1, x̃)(1, x̃)ᵀ
+        S[:, i, j] = S[:, j, i] = sums
+        projected = P @ S
+        square = projected @ P - S[:, :1, :1] * P
+        square[:, 0, 0] += (len(self.x) + 3) * S[:, 0, 0] - projected.trace(axis1=1, axis2=2)
+        return square[:, i, j] * (0.5 * self.twice / self.prior[:, None])
 
     def whitened(self) -> tuple[Array, Array]:
         """v = (1, u) of the rows, shape (r, n, 1 + d), and e, shape (r, n), with which f(x_i)ᵀ M_y⁻¹ f(x_j) is
         (⟨v_i, v_j⟩² + e_i + e_j) / 2 p(y)."""
-        V = np.ones((len(self.mean), self.features.n, 1 + len(self.features.x)))
-        V[:, :, 1:] = (self.features.x.T - self.mean[:, None]) @ self.whitener.mT
+        V = self.x.T @ self.root[:, :, 1:].mT + self.root[:, None, :, 0]
         return V, 0.5 * (V.shape[2] + 2) - np.einsum("yid,yid->yi", V, V)
 
 

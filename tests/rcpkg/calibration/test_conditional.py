@@ -24,6 +24,7 @@ from rcpkg.base import log_posterior
 from rcpkg.calibration import Objective, Target
 from rcpkg.calibration.conditional import Conditional
 from rcpkg.calibration.curvature import Woodbury
+from rcpkg.calibration.newton import Newton
 from rcpkg.calibration.target_path import TargetPath
 
 
@@ -159,6 +160,17 @@ def test_rows_without_doubt_leave_the_curvature_of_the_target():
         with np.errstate(divide="raise", invalid="raise"):
             solved = Woodbury(F.form, hermite, size, P, np.ones(30)).solve(g)
         assert np.allclose(size * joint_part(F, z) @ solved, g, rtol=0, atol=1e-10 * np.abs(g).max())
+
+
+def test_a_trust_region_that_has_become_small_grows_again():
+    rng, y = np.random.default_rng(0), np.arange(60) % 2
+    X = rng.normal(size=(60, 3)) + y[:, None]
+    F = TargetPath.from_estimator(QDA().fit(X, y), "pooled", X, y).conditional
+    run, point = Newton().begin(F, rng), F.evaluate(None)
+    run.radius = 1e-3 * np.abs(F.beta(point.newton_step)).max()
+    for t in range(2, 17):
+        point = run(point, t)
+    assert point.promise < 1e-12
 
 
 def joint_part(F, z):
