@@ -133,18 +133,6 @@ USED = {
 
 
 @pytest.mark.parametrize("name", USED)
-def test_labels_of_any_type(name):
-    X, y = rows_for(name)
-    numbered = clone(USED[name]).fit(X, y)
-    for labels in (np.array(["ant", "bee", "cat"]), np.array([10, -3, 7]), np.array([2.0, 0.0, 1.0])):
-        named = clone(USED[name]).fit(X, labels[y])
-        assert_array_equal(named.classes_, np.sort(labels))
-        assert_array_equal(named.predict(X), labels[numbered.predict(X)])
-        assert_allclose(named.predict_proba(X)[:, np.argsort(np.argsort(labels))], numbered.predict_proba(X), atol=1e-9)
-        assert set(named.sample(20, random_state=0)[1]) <= set(labels)
-
-
-@pytest.mark.parametrize("name", USED)
 def test_data_frames(name):
     X, y = rows_for(name)
     frame = pd.DataFrame(X, columns=[f"v{j}" for j in range(X.shape[1])], index=np.arange(len(X))[::-1])
