@@ -4,10 +4,9 @@ import warnings
 
 import numpy as np
 import pytest
-from model_cases import COUNTS, GAUSSIAN, ML, classes, fitted, gaussian_rows, random_direction, rows_for
+from model_cases import GAUSSIAN, ML, classes, fitted, gaussian_rows, random_direction, rows_for
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import LogisticRegression
 
 from rcpkg import (
     LDA,
@@ -101,24 +100,6 @@ def test_gradient_and_hessian_of_the_objective_in_minimal_coordinates(name, b, l
 # --- one optimum ---------------------------------------------------------------------------------------------------
 
 
-def features(name, X):
-    """Feature map of the matching logistic regression."""
-    if name == "QDA":
-        a, b = np.triu_indices(X.shape[1])
-        return np.hstack([X, X[:, a] * X[:, b]])
-    if name == "GaussianNB":
-        return np.hstack([X, X**2])
-    if name in ("LDA", "SharedVarianceGaussianNB"):
-        return X
-    if name == "MultinomialNB":
-        return X[:, 1:]
-    return np.hstack([np.eye(int(column.max()) + 1)[column.astype(int)][:, 1:] for column in X.T])
-
-
-SAME_OPTIMUM = [(name, rows, seed) for name in GAUSSIAN for rows, seed in (((90, 3), 0), ((300, 2), 2))]
-SAME_OPTIMUM += [(name, None, seed) for name in COUNTS for seed in (0, 1)]
-
-
 @pytest.mark.parametrize("r", [2, 3])
 @pytest.mark.parametrize("damping", [0.0, 0.5])
 def test_rows_that_are_fewer_than_coordinates_solve_as_the_hessian_does(r, damping):
@@ -177,22 +158,6 @@ def joint_part(F, z):
     return F.form.covariance(F.joint.second_moments(F.beta(z)))
 
 
-@pytest.mark.parametrize("name, rows, seed", SAME_OPTIMUM)
-def test_same_optimum_as_calibration_and_logistic_regression(name, rows, seed):
-    """Safe RC, L-BFGS on η and scikit-learn's unpenalised logistic regression: one supremum, to 1e-6 in log-loss."""
-    X, y = gaussian_rows(*rows, seed=seed) if rows else rows_for(name, seed)
-    ours = ConditionalLikelihood(ML[name]).fit(X, y)
-    calibrated = RiskCalibration(ML[name], step="safe", max_iter=200, target_weight=0.0, tol=0.0).fit(X, y)
-    Z = features(name, X)
-    theirs = LogisticRegression(C=np.inf, tol=1e-10, max_iter=20000, solver="newton-cg").fit(
-        (Z - Z.mean(axis=0)) / Z.std(axis=0), y
-    )
-    reference = -np.mean(theirs.predict_log_proba((Z - Z.mean(axis=0)) / Z.std(axis=0))[np.arange(len(y)), y])
-    assert ours.converged_ and not ours.separable_
-    assert log_loss(ours, X, y) == pytest.approx(reference, abs=1e-6)
-    assert log_loss(calibrated, X, y) == pytest.approx(reference, abs=1e-6)
-
-
 @pytest.mark.filterwarnings("ignore:the search ended after 12 iterations")
 @pytest.mark.parametrize("b", [0.0, 1.0])
 @pytest.mark.parametrize("name", GAUSSIAN)
@@ -205,17 +170,6 @@ def test_units_do_not_matter(name, b):
     ]
     for other in fits[1:]:
         assert np.allclose(other.log_loss, fits[0].log_loss, rtol=1e-6)
-
-
-@pytest.mark.parametrize("b", [0.3, 10.0])
-@pytest.mark.parametrize("name", ML)
-def test_same_penalised_optimum_as_calibration(name, b):
-    """CLL + b [⟨s̄, η⟩ − m̄ψ(η)] has one maximiser: the posteriors agree too."""
-    X, y = rows_for(name)
-    ours = ConditionalLikelihood(ML[name], target_weight=b).fit(X, y)
-    calibrated = RiskCalibration(ML[name], target_weight=b, step="safe", max_iter=100, tol=0.0).fit(X, y)
-    assert ours.converged_
-    assert np.allclose(ours.predict_proba(X), calibrated.predict_proba(X), rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize("name", [name for name in ML if "prior_strength" in ML[name].get_params()])
