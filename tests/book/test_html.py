@@ -54,6 +54,9 @@ def text_of(html: Path, page: str) -> str:
 def test_page_shows_no_raw_directive_or_tex_and_no_control_character(html, page):
     text = text_of(html, page)
     assert RAW.findall(text) + RAW_TEX.findall(text) + CONTROL.findall(text) == []
+    # an item of a list indented by too little is a listing
+    listings = "\n".join(listing.get_text() for listing in soup_of(html, page).select("article pre"))
+    assert RAW.findall(listings) == []
 
 
 def test_no_item_of_a_list_runs_on_in_a_paragraph(html, page):
