@@ -202,7 +202,7 @@ def closed_form_left_out(F: Objective, family: Family, n_blocks: int = BLOCKS) -
     counting = F.rows.only("the closed form without each row").weights(len(family.classes_))
     log_P, n = np.full(counting.shape, -np.inf), len(F.y)
     for first in range(min(n, n_blocks)):
-        rows = np.arange(first, n, n_blocks)
+        rows = slice(first, n, n_blocks)
         X = rows_at(F.X, rows)
         try:
             parameters = family.parameters(F.labels - family.statistics(X, counting[rows]))
