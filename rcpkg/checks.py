@@ -16,7 +16,7 @@ from sklearn.utils.validation import validate_data
 
 from rcpkg._bases import _BaseComposition
 from rcpkg.capabilities import MARGINALS, Unsupported, can
-from rcpkg.columns import as_labels, as_numbers, in_columns, summed
+from rcpkg.columns import NESTED, as_labels, as_numbers, in_columns, kind_of, summed
 from rcpkg.linalg import Array
 
 
@@ -232,6 +232,8 @@ def _explain(estimator: BaseEstimator, X: Any) -> None:
         raise ValueError(f"X must be a table of rows, an array or a frame; got {type(X).__name__}")
     if isinstance(X, list | tuple) and rows.ndim == 1 and len({np.size(row) for row in X}) > 1:
         raise ValueError("X must be a table; its rows differ in length")
+    if isinstance(X, list | tuple) and rows.ndim == 1 and len(X) and kind_of(type(X[0])) == NESTED:
+        raise ValueError(f"X must be a table; its rows are of type {type(X[0]).__name__}: give pd.DataFrame(X)")
     for j, values in enumerate(rows.T if rows.ndim == 2 else ()):
         text = next(filter(_is_text, values), None)
         if text is not None:

@@ -277,7 +277,7 @@ def as_labels(y: Any, name: str = "y") -> Any:
     if (series := _series(y)) is not None:
         y = y.to_numpy() if isinstance(y, pd.Series) and isinstance(y.dtype, np.dtype) else _objects(series)
     array = np.asarray(y, dtype=object if isinstance(y, list | tuple) else None)
-    labels = array.ravel()
+    labels = array.astype(object).ravel() if array.dtype.kind == "T" else array.ravel()
     missing: Any = labels.dtype.kind == "f" and np.isnan(labels)
     if labels.dtype.kind == "O":
         kinds, missing = _kinds(labels)

@@ -335,6 +335,13 @@ def test_labels_are_what_they_hold(container, labels):
         assert_array_equal(streamed.classes_, outcome)
 
 
+def test_labels_are_strings_of_numpy():
+    strings = np.dtypes.StringDType(na_object=None)
+    assert GaussianNB().fit(SIZE[:, None], np.array(["no", "yes"], strings)[Y]).classes_.tolist() == ["no", "yes"]
+    with pytest.raises(ValueError, match=LABELS["one missing"][1]):
+        GaussianNB().fit(SIZE[:, None], np.array(["no", None], strings)[Y])
+
+
 # weights --------------------------------------------------------------------------------------------------------------
 
 WEIGHTED = [
@@ -468,6 +475,9 @@ def test_an_infinite_decimal_is_no_large_integer():
 def test_records_are_no_table():
     with pytest.raises(ValueError, match="X is an array of records: give it as a frame"):
         GaussianNB().fit(frame(SIZE).to_records(), Y)
+    for model in GaussianNB(), CategoricalNB(), LocalBDA(), RiskCalibrationCV(LDA()):
+        with pytest.raises(ValueError, match="X must be a table; its rows are of type dict"):
+            model.fit(frame(SIZE).to_dict("records"), Y)
 
 
 def test_rows_of_numbers_are_not_copied():
