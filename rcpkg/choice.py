@@ -168,18 +168,12 @@ def decision_losses(scores: Array, y: Array, cost: Array | None = None) -> Array
     has no density costs the most that a decision can."""
     if cost is None:
         return wrong_predictions(scores, y).astype(float)
-    decision = np.argmin(np.exp(_log_posterior(scores)) @ cost.T, axis=-1)
+    decision = np.argmin(np.exp(log_posterior(scores, 0.0)) @ cost.T, axis=-1)
     return np.where(np.isneginf(own_scores(scores, y)), cost.max(axis=0)[y], cost[decision, y])
-
-
-def _log_posterior(scores: Array) -> Array:
-    """log p(y | x) from scores log p(x, y) of shape (..., n, r)."""
-    r = scores.shape[-1]
-    return log_posterior(scores.reshape(-1, r), np.full(r, -np.log(r))).reshape(scores.shape)
 
 
 def log_losses(scores: Array, y: Array) -> Array:
     """-log p(y | x) from scores log p(x, y) of shape (..., n, r), for each row; infinite where the own class has no
     density."""
     without = np.isneginf(own_scores(scores, y))
-    return np.where(without, np.inf, -own_scores(_log_posterior(scores), y))
+    return np.where(without, np.inf, -own_scores(log_posterior(scores, 0.0), y))

@@ -124,7 +124,7 @@ class LocalClassifier(SquareableRows):
 
     def _log_posterior(self, evidence: Array) -> Array:
         """log p(y | x) by log joint densities, both of shape (n, r, sizes)."""
-        return np.stack([log_posterior(joint, self.class_log_prior_) for joint in np.moveaxis(evidence, 2, 0)], axis=2)
+        return np.moveaxis(log_posterior(np.moveaxis(evidence, 1, 2), self.class_log_prior_), 2, 1)
 
     def _decision(self, evidence: Array) -> Index:
         """Class indices (n, sizes) by log joint densities (n, r, sizes)."""
