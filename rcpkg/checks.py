@@ -40,9 +40,8 @@ def supervised_step(estimator: BaseEstimator) -> str:
         pipeline = frame.f_locals.get("self")
         if isinstance(pipeline, kind) and pipeline.steps[-1][1] is estimator:
             parts = [part for _, step in pipeline.steps[:-1] for part in _parts(step)]
-            for part in parts:
-                if _reads_labels(part):
-                    return type(part).__name__
+            if reading := next(filter(_reads_labels, parts), None):
+                return type(reading).__name__
             estimator = pipeline
     return ""
 
@@ -50,11 +49,10 @@ def supervised_step(estimator: BaseEstimator) -> str:
 def _reads_labels(step: BaseEstimator) -> bool:
     """Whether a step needs labels, by its tags or its ``fit``, or selects features by them."""
     y = signature(step.fit).parameters.get("y")
-    if step.__sklearn_tags__().target_tags.required or (y is not None and y.default is y.empty):
-        return True
     model = None if getattr(step, "prefit", False) else getattr(step, "estimator", None)
-    by_model = isinstance(model, BaseEstimator) and model.__sklearn_tags__().target_tags.required
-    return hasattr(step, "get_support") and (by_model or hasattr(step, "score_func"))
+    selects = hasattr(step, "score_func") or (isinstance(model, BaseEstimator) and _reads_labels(model))
+    needs = step.__sklearn_tags__().target_tags.required or (y is not None and y.default is y.empty)
+    return needs or (hasattr(step, "get_support") and selects)
 
 
 def _parts(step: Any) -> list[BaseEstimator]:

@@ -28,11 +28,7 @@ from rcpkg.calibration.conditional_likelihood import ConditionalLikelihood
 from rcpkg.calibration.learner import RiskCalibration
 from rcpkg.calibration.newton import LBFGS, Newton
 from rcpkg.calibration.objective import Objective, Point, Target
-from rcpkg.calibration.presets import (
-    TM,
-    DiscriminativeFrequencyEstimate,
-    SoftErrorCalibration,
-)
+from rcpkg.calibration.presets import TM, DiscriminativeFrequencyEstimate, SoftErrorCalibration
 from rcpkg.calibration.rules import (
     Losses,
     Rule,

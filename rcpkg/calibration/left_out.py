@@ -12,16 +12,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from rcpkg.base import Array, GenerativeClassifier, InvalidStatistics, log_posterior
 from rcpkg.calibration.climb import climb
 from rcpkg.calibration.conditional import Conditional, Iterate
-from rcpkg.calibration.constants import (
-    AHEAD,
-    BLOCKS,
-    DIFFERENCE,
-    LOOKED_AT,
-    LOST,
-    PROBES,
-    SAFE_TOL,
-    WORSE,
-)
+from rcpkg.calibration.constants import AHEAD, BLOCKS, DIFFERENCE, LOOKED_AT, LOST, PROBES, SAFE_TOL, WORSE
 from rcpkg.calibration.objective import Objective, log_posterior_of, rows_at, target_parameters
 from rcpkg.calibration.rules import row_losses
 from rcpkg.calibration.steps import Safe

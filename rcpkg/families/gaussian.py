@@ -13,13 +13,7 @@ from numpy.typing import NDArray
 from rcpkg.base import Array, InvalidStatistics, constructed
 from rcpkg.checks import LARGEST, LEAST_SPREAD, check_number, gaps_refused, warn
 from rcpkg.families.blocks import Blocks, Distances
-from rcpkg.families.constants import (
-    BLOCK,
-    FAR_MEAN,
-    FUSED_CLASSES_PER_FEATURE,
-    PASS_BLOCK,
-    TYPICAL_ROWS,
-)
+from rcpkg.families.constants import BLOCK, FAR_MEAN, FUSED_CLASSES_PER_FEATURE, PASS_BLOCK, TYPICAL_ROWS
 from rcpkg.families.em import run_em
 from rcpkg.families.family import equal_class_weights, safe_class_counts
 from rcpkg.families.gaussian_features import Monomials, products

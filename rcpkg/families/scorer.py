@@ -1,7 +1,8 @@
 """A fitted model frozen to arrays, which scores one row in microseconds, here and in other languages."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Self
 
 import numpy as np
@@ -120,10 +121,11 @@ class _Part:
             row = row[self.columns] if isinstance(row, np.ndarray) else [row[c] for c in self.columns]
         try:
             x = np.asarray(row)
+            if x.dtype.kind in "fiub" and x.ndim == 1:
+                return x.astype(float, copy=False)
         except ValueError:  # of lists in it
-            x = np.empty((), dtype=object)
-        plain = x.dtype.kind in "fiub" and x.ndim == 1
-        return x.astype(float, copy=False) if plain else np.array([*map(_number, row)])
+            pass
+        return np.array([*map(_number, row)])
 
 
 class _Gaussian(_Part):
@@ -179,15 +181,7 @@ class _Table(_Part):
 
     def log_joint(self, row: ArrayLike) -> Array:
         values = row.tolist() if isinstance(row, np.ndarray) else row
-        try:
-            found = [known.get(values[c], -1) for c, known in zip(self.columns, self.places)]
-        except TypeError:
-            raise ValueError(f"row must hold states, which have a hash; got {values!r}") from None
-        if -1 in found:
-            for c, place, known in zip(self.columns, found, self.places):
-                if place < 0:
-                    _check_state(values[c], known)
-        places = np.array(found)
+        places = np.array([_place(values[c], known) for c, known in zip(self.columns, self.places)])
         known = ~(self.member @ (places < 0))
         cells = (self.families.starts + self.stride @ places)[known]
         joint = (np.add.reduce(self.cells[cells], axis=0) + self.log_prior)[None]
@@ -222,19 +216,21 @@ KINDS: dict[str, type[_Part]] = {"gaussian": _Gaussian, "table": _Table, "binary
 
 def _listed(row: Any) -> list[Any]:
     """The values of a row that is neither a list nor a plain array of numpy."""
-    row = unmasked(row)
-    name = next((name for name in ("to_list", "to_pylist", "tolist") if hasattr(row, name)), None)
-    if name is None and not isinstance(row, Sequence):
+    if not hasattr(row, "__getitem__"):
         raise ValueError(f"row must be a sequence, a dict or a series; got {type(row).__name__}")
-    return list(row) if name is None else getattr(row, name)()
+    return row.to_pylist() if hasattr(row, "to_pylist") else list(unmasked(row))
 
 
-def _check_state(value: Any, known: dict[Any, int]) -> None:
-    """Refuse what is neither missing nor of the kind of the known states."""
-    state = next(iter(known), None)
-    like = {TEXT} if isinstance(state, str) else ARITHMETIC
-    if not is_missing(value) and kind_of(type(value)) not in like:
+def _place(value: Any, known: dict[Any, int]) -> int:
+    """The place of a state, −1 of what is missing or not known."""
+    if type(value) in (int, float, str) and value in known:  # most are
+        return known[value]
+    if is_missing(value):
+        return -1
+    state, kind = next(iter(known), None), kind_of(type(value))
+    if kind != TEXT if isinstance(state, str) else kind not in ARITHMETIC:
         raise ValueError(f"row holds {value!r} where the model has states such as {state!r}")
+    return known.get(value, -1)
 
 
 def _number(value: Any) -> float:
@@ -243,11 +239,9 @@ def _number(value: Any) -> float:
         return value
     if is_missing(value):
         return np.nan
-    try:
-        if kind_of(type(value)) in ARITHMETIC | {TEXT}:
+    if kind_of(type(value)) in ARITHMETIC | {TEXT}:
+        with suppress(ValueError, OverflowError):
             return float(value)
-    except (ValueError, OverflowError):
-        pass
     raise ValueError(f"row holds {value!r} where the model has numbers")
 
 

@@ -15,22 +15,11 @@ positive definite. The noninformative prior (4.25) is :math:`B_h=0, q=d+1`.
 """
 
 from rcpkg.gaussians.bayesian import BDA7, BayesianQDA, QuadraticBayes
-from rcpkg.gaussians.discriminant import (
-    EDDA,
-    FRIEDMAN_GAMMA,
-    FRIEDMAN_LAMBDA,
-    RDA,
-    NearestMeans,
-    shrunken_covariances,
-)
+from rcpkg.gaussians.discriminant import EDDA, FRIEDMAN_GAMMA, FRIEDMAN_LAMBDA, RDA, NearestMeans, shrunken_covariances
 from rcpkg.gaussians.edda import EDDA_MODELS, edda_covariances
 from rcpkg.gaussians.grid import BDA7_SEEDS, Seed, grid_log_predictive, seed_matrix
 from rcpkg.gaussians.leave_one_out import grid_log_predictive_loo
-from rcpkg.gaussians.predictive import (
-    PredictiveNotDefined,
-    log_predictive,
-    posterior_dof,
-)
+from rcpkg.gaussians.predictive import PredictiveNotDefined, log_predictive, posterior_dof
 from rcpkg.gaussians.scatter import ClassStatistics, Sample, class_statistics, log_normal
 
 __all__ = [
