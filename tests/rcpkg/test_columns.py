@@ -342,6 +342,15 @@ def test_labels_are_strings_of_numpy():
         GaussianNB().fit(SIZE[:, None], np.array(["no", None], strings)[Y])
 
 
+@pytest.mark.parametrize("model", [GaussianNB(), RiskCalibration(GaussianNB(), target="generative", target_weight=1.0)])
+def test_booleans_beside_numbers_are_zero_and_one(model):
+    X = SIZE[:, None]
+    for first, second in (Y, Y == 1), (Y == 1, Y):
+        found, expected = (clone(model).partial_fit(X, first, classes=first) for _ in range(2))
+        found, expected = found.partial_fit(X, second), expected.partial_fit(X, first)
+        assert_array_equal(found.predict_proba(X), expected.predict_proba(X))
+
+
 # weights --------------------------------------------------------------------------------------------------------------
 
 WEIGHTED = [
