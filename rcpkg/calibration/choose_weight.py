@@ -121,9 +121,9 @@ class RiskCalibrationCV(Learner):
         ∝ exp b[⟨s̄, η⟩ − m̄ψ(η)]; a last row, of weight NaN, for the closed form.
     validation_ : str
         "approximate leave-one-out" or the number of folds, of filled rows where these have gaps.
-    preprocessing_ : Pipeline or None
-        The steps before the model, fitted to all rows; ``estimator_``, ``sample`` and ``conditional_mean`` are about
-        rows as they make them.
+    preprocessing_ : Pipeline
+        Of a pipeline the steps before the model, fitted to all rows; ``estimator_``, ``sample`` and
+        ``conditional_mean`` are about rows as they make them.
 
     Raises
     ------
@@ -209,7 +209,8 @@ class RiskCalibrationCV(Learner):
         warn_of_rivals(found.losses[best, 1], found.losses[0, 1], of_closed_form, found.share)
         names = [each if isinstance(each, str) else type(each).__name__ for each in targets]
         chosen = {"target_": target, "target_weight_": weight, "validation_": validation}
-        chosen |= {"preprocessing_": None, "_cv_results": _results(candidates, found, names)}
+        chosen["_cv_results"] = _results(candidates, found, names)
+        vars(self).pop("preprocessing_", None)  # of an earlier fit
         return self._adopt(F, path, **chosen)
 
     @property
@@ -242,7 +243,7 @@ class RiskCalibrationCV(Learner):
         return self
 
     def _check_X(self, X: ArrayLike) -> Array:
-        return super()._check_X(X if self.preprocessing_ is None else self.preprocessing_.transform(X))
+        return super()._check_X(self.preprocessing_.transform(X) if hasattr(self, "preprocessing_") else X)
 
     def _of_blocks(
         self, paths_of: PathsOf, rng: np.random.RandomState, rows: Rows, y: Any, sample_weight: Any, groups: Any

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator
 from sklearn.datasets import load_iris
+from sklearn.pipeline import make_pipeline
 
 import rcpkg
 from rcpkg import SharedVarianceGaussianNB
@@ -108,6 +109,8 @@ def _instance(kind):
         return kind(cv=2, budget=0.0)
     if kind is rcpkg.Mixture:
         return kind(SharedVarianceGaussianNB(), n_components=2)
+    if kind is rcpkg.RiskCalibrationCV:
+        return kind(make_pipeline(SharedVarianceGaussianNB()))  # of which alone it keeps the steps
     if "estimator" in parameters(kind):
         return kind(SharedVarianceGaussianNB())
     return kind(n_neighbors=[1, 3]) if "n_neighbors" in parameters(kind) else kind()
