@@ -232,23 +232,6 @@ def test_all_of_the_kind_can_converge(kind):
         assert not kind(SharedVarianceGaussianNB(), **settings | {"max_iter": 1}).fit(X, y).converged_
 
 
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize(
-    "rows, options, reason",
-    [
-        (gaussian_rows(), {}, "converged"),
-        (gaussian_rows(), {"max_iter": 2}, "max_iter"),
-        (gaussian_rows(), {"tol": 1e-200}, "no_step"),
-        ((np.array([[0.0], [1.0], [5.0], [6.0]]), np.array([0, 0, 1, 1])), {}, "separable"),
-    ],
-    ids=["converged", "max_iter", "no_step", "separable"],
-)
-def test_conditional_likelihood_says_how_it_ended(rows, options, reason):
-    fitted = ConditionalLikelihood(LDA(), **options).fit(*rows)
-    assert fitted.stop_reason_ == reason
-    assert fitted.converged_ == (reason == "converged") and fitted.separable_ == (reason == "separable")
-
-
 def test_a_model_without_natural_parameters_does_not_converge_by_tol():
     X, y = positive_rows()
     rc = RiskCalibration(Exponential(), tol=1e10).fit(X, y)
