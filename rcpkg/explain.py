@@ -34,6 +34,7 @@ from sklearn.pipeline import Pipeline
 from rcpkg.base import GenerativeClassifier
 from rcpkg.capabilities import MARGINALS, require
 from rcpkg.checks import check_choice, check_number
+from rcpkg.columns import in_columns
 from rcpkg.linalg import Array, slices
 
 LARGEST_TABLE = 2**15  # rows, with features hidden, of which a model is asked at a time
@@ -258,7 +259,7 @@ def _table(model: GenerativeClassifier | Pipeline, X: Any) -> tuple[GenerativeCl
         X = steps.transform(X)
         named = None if isinstance(X, pd.DataFrame) else steps.get_feature_names_out()
     require(model, MARGINALS)
-    rows = pd.DataFrame(X.toarray() if issparse(X) else X)
+    rows = pd.DataFrame(X.toarray() if issparse(X) else in_columns(X))
     return model, rows, rows.columns if named is None else named
 
 

@@ -139,6 +139,16 @@ def test_a_pipeline_is_explained_by_its_last_step_with_the_names_that_this_step_
     assert sufficient_sets(pipeline, X[:4]).features.shape == (4, 3)
 
 
+@pytest.mark.parametrize("package", ["polars", "pyarrow"])
+def test_rows_of_any_frame_are_explained_by_the_names_of_their_columns(package):
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    X, model = X.assign(wide=np.where(X.iloc[:, 1] > 3, "yes", "no")), CategoricalNB(prior_strength=1.0)
+    model = ProductModel([("n", QDA(), list(X.columns[:4])), ("c", model, ["wide"])]).fit(X, y)
+    given = getattr(pytest.importorskip(package), {"polars": "from_pandas", "pyarrow": "table"}[package])(X[:3])
+    pd.testing.assert_frame_equal(explain.contributions(model, given), explain.contributions(model, X[:3]))
+    assert_array_equal(sufficient_sets(model, given).features, sufficient_sets(model, X[:3]).features)
+
+
 def test_what_was_taken_of_a_table_is_explained_by_the_columns_that_it_has():
     X, y = load_iris(return_X_y=True, as_frame=True)
     X = X.assign(wide=np.where(X.pop("sepal width (cm)") > 3, "yes", "no"))
