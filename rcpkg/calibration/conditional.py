@@ -570,14 +570,15 @@ class Fibre(Smooth):
 def conjugate(g: Array, product: Callable[[Array], Array], solve: Callable[[Array], Array]) -> Array:
     """About H⁻¹g by conjugate gradients, preconditioned by ``solve``, which is about H⁻¹, too.
 
-    They end when what is left of g is, in its metric, so small a part that Newton's method converges superlinearly;
-    far from the optimum also when a product gains little of the fall of the quadratic model, in the mean of all so far
-    (Nash and Sofer, 1990): there the model promises too much to be worth solving.
+    They end when what is left of g is, in its metric, a tenth to a hundredth of it, the less the nearer the optimum is,
+    so that Newton's method gains two to four digits of its promise a step; far from the optimum also when a product
+    gains little of the fall of the quadratic model, in the mean of all so far (Nash and Sofer, 1990): there the model
+    promises too much to be worth solving.
     """
     x, rest, gained = np.zeros_like(g), g.copy(), 0.0
     z = solve(rest)
     squared = rest @ z
-    far, enough, search = squared > ROUGH**2, squared * min(ROUGH, np.sqrt(squared)) ** 2, z
+    far, enough, search = squared > ROUGH**2, squared * np.clip(np.sqrt(squared), ROUGH**2, ROUGH) ** 2, z
     for done in range(1, PRODUCTS + 1):
         bent = product(search)
         along = search @ bent

@@ -215,17 +215,16 @@ class Woodbury:
             root = np.sqrt(weight[rows] * P[c] / after[c]) / np.sqrt(after[c + 1])  # of sure rows without underflow
             column[c], column[c + 1 :] = root * after[c + 1], -root * P[c + 1 :]
         S = self.columns * np.sqrt(half)
-        system = np.tensordot(np.hstack([S * rest, S]), np.hstack([S, S * rest]), axes=(1, 1))
+        system = np.zeros((r - 1, n, r - 1, n))
         for a in range(r):
-            m = min(a + 1, r - 1)  # columns of which class a has a part, below zero but where it is the first
-            W = (np.sqrt(np.abs(S[:m, a]))[:, :, None] * V[a]).reshape(m * n, -1)
-            squares = W @ W.T
-            squares *= squares
-            squares = squares.reshape(m, n, m, n)
-            if a < r - 1:
-                squares[:a, :, a] *= -1
-                squares[a, :, :a] *= -1
-            system[:m, :, :m] += squares
+            products = V[a] @ V[a].T
+            products *= products
+            products += rest[a][:, None]
+            products += rest[a]
+            for c in range(min(a + 1, r - 1)):  # columns of which class a has a part
+                weighted = products * S[c, a]
+                for b in range(c + 1):  # of what is symmetric, one triangle
+                    system[b, :, c] += weighted * S[b, a][:, None]
         system = system.reshape((r - 1) * n, -1)
         system[np.diag_indices(len(system))] += 1
         self.factor = cho_factor(system.T, lower=True, overwrite_a=True, check_finite=False)

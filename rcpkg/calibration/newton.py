@@ -189,7 +189,7 @@ def search_start(point: Iterate) -> Iterate:
     if part is F:
         return F.better_start(point) if point.promise > enough else point
     enough = ROUGH * len(point.z) / (2 * part.rows)
-    if point.promise <= enough:
+    if point.estimate <= enough:
         return point
     run, on_part = NewtonRun(), part.iterate(point.z)
     for t in range(1, PATIENCE + 1):
