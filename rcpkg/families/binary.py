@@ -102,8 +102,7 @@ class BernoulliFamily(BernoulliSettings, CategoricalFamily):
         return filled
 
     def frozen(self, parameters: CategoricalParameters) -> list[dict[str, Any]]:
-        threshold = 0.0 if self.binarize is None else self.binarize
-        columns = np.arange(len(self.n_states_))
+        columns, threshold = np.arange(len(self.n_states_)), self.binarize or 0.0
         return [{"kind": "binary", "columns": columns, "binarize": threshold, **parameters._asdict()}]
 
     def feature_map(

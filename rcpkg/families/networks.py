@@ -84,9 +84,8 @@ class CategoricalFamily(CategoricalSettings, StateFamily):
         return joined, self.places(X) < 0
 
     def frozen(self, parameters: CategoricalParameters) -> list[dict[str, Any]]:
-        columns = np.arange(len(self.n_states_))
-        network = {"states": [states.tolist() for states in self.categories_], "parents": self.parents_}
-        return [{"kind": "table", "columns": columns, **network, **parameters._asdict()}]
+        part = {"columns": np.arange(len(self.n_states_)), "states": [states.tolist() for states in self.categories_]}
+        return [{"kind": "table", **part, "parents": self.parents_, **parameters._asdict()}]
 
     def extend_statistics(self, X: Array | csr_array, statistics: Statistics) -> Statistics:
         """Statistics of the rows so far, with empty cells for the states that these rows are the first to hold."""

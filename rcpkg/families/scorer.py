@@ -1,7 +1,7 @@
 """A fitted model frozen to arrays, which scores one row in microseconds, here and in other languages."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, Self
 
@@ -43,10 +43,9 @@ class Scorer:
     --------
     >>> from sklearn.datasets import load_iris
     >>> from rcpkg import QDA
-    >>> X, y = load_iris(return_X_y=True)
-    >>> model = QDA().fit(X, y)
-    >>> bool((model.scorer().predict_proba(X[70]) == model.predict_proba(X[70:71])[0]).all())
-    True
+    >>> scorer = QDA().fit(*load_iris(return_X_y=True)).scorer()
+    >>> scorer.predict_proba([5.9, 3.2, 4.8, None]).round(2)
+    array([0.  , 0.43, 0.57])
     """
 
     classes_: list[Any]
@@ -55,10 +54,11 @@ class Scorer:
     def __init__(self, content: dict[str, Any]) -> None:
         if content.get("format") != FORMAT:
             raise ValueError(f"content must have the format {FORMAT!r}; got {content.get('format')!r}")
-        self.content = content
+        self.content, self._log_prior = content, _array(content["log_prior"])
         self.classes_, self.n_features_in_ = content["classes"], content["n_features"]
-        self._log_prior = _array(content["log_prior"])
-        self._parts = [KINDS[part["kind"]](part, self.n_features_in_) for part in content["parts"]]
+        every, parts = list(range(self.n_features_in_)), content["parts"]
+        self._columns = [None if (columns := list(part["columns"])) == every else columns for part in parts]
+        self._parts = [KINDS[part["kind"]](part, _array(part["log_prior"])) for part in parts]
 
     def predict_proba(self, row: ArrayLike) -> Array:
         """p(y | x), shape (r,), of one row of d features.
@@ -70,15 +70,13 @@ class Scorer:
             things where the model has numbers, or the reverse.
         """
         if type(row) not in PLAIN and getattr(row, "ndim", 1) == 1:
-            row = self._in_order(row) if hasattr(row, "keys") else _listed(row)
+            row = self._listed(row)
         if (size := len(row) if getattr(row, "ndim", 1) == 1 else row.shape) != self.n_features_in_:
             raise ValueError(f"row must have {self.n_features_in_} features; got {size}")
-        if self.content["product"]:  # log p(y) + Σ_b [log p_b(x_b, y) − log p_b(y)]
-            joint = self._log_prior
-            for part in self._parts:
-                joint = joint + part.log_joint(row) - np.nan_to_num(part.log_prior, neginf=0.0)
-        else:
-            joint = self._parts[0].log_joint(row)
+        joint = self._log_prior
+        for part, columns in zip(self._parts, self._columns):
+            of_part = part(row if columns is None else [row[c] for c in columns])  # log p_b(x_b, y), shape (1, r)
+            joint = joint + of_part - np.nan_to_num(part.log_prior, neginf=0.0) if self.content["product"] else of_part
         largest = by_row(np.maximum, joint)
         if not largest[0, 0] > -np.inf:  # impossible under every class, or too far off to tell
             return np.exp(log_posterior(np.where(np.isnan(joint), -np.inf, joint), self._log_prior))[0]
@@ -86,15 +84,16 @@ class Scorer:
         posterior -= np.log(by_row(np.add, np.exp(posterior)))
         return np.exp(posterior)[0]
 
-    def _in_order(self, row: Any) -> list[Any]:
-        """The values of a row by the names of its features, in the order of training."""
-        if not (names := self.content["features"]):
-            if hasattr(row, "tolist"):
-                return row.tolist()
-            raise ValueError("row must be a sequence: the model was fitted to an array, whose features have no names")
-        if missing := [name for name in names if name not in row]:
-            raise ValueError(f"row lacks the feature {missing[0]!r}: give None where it is missing")
-        return [row[name] for name in names]
+    def _listed(self, row: Any) -> list[Any]:
+        """The values of a row in another container, by the names of its features if it has them."""
+        if (names := self.content["features"]) and hasattr(row, "keys"):
+            if missing := [name for name in names if name not in row]:
+                raise ValueError(f"row lacks the feature {missing[0]!r}: give None where it is missing")
+            return [row[name] for name in names]
+        if not hasattr(row, "__getitem__") or isinstance(row, Mapping):
+            form = "a sequence, a dict or a series" if names else "a sequence, since the model knows no names"
+            raise ValueError(f"row must be {form}; got {type(row).__name__}")
+        return row.to_pylist() if hasattr(row, "to_pylist") else list(unmasked(row))
 
     def to_json(self) -> str:
         """The arrays as JSON, whose numbers come back to the last bit; null is −∞."""
@@ -106,56 +105,31 @@ class Scorer:
         return cls(json.loads(text))
 
 
-class _Part:
-    """Some columns, and ``log_joint``: log p(x, y), shape (1, r), of what a row has of them."""
-
-    log_joint: Callable[[ArrayLike], Array]
-
-    def __init__(self, part: dict[str, Any], n_features: int) -> None:
-        self.columns, self.log_prior = list(part["columns"]), _array(part["log_prior"])
-        self.every = self.columns == list(range(n_features))
-
-    def numbers(self, row: Any) -> Array:
-        """The columns of a row as floats; others may be text."""
-        if not self.every:
-            row = row[self.columns] if isinstance(row, np.ndarray) else [row[c] for c in self.columns]
-        try:
-            x = np.asarray(row)
-            if x.dtype.kind in "fiub" and x.ndim == 1:
-                return x.astype(float, copy=False)
-        except ValueError:  # of lists in it
-            pass
-        return np.array([*map(_number, row)])
-
-
-class _Gaussian(_Part):
+class _Gaussian:
     """Gaussian classes; what a row does not change is computed once."""
 
-    def __init__(self, part: dict[str, Any], n_features: int) -> None:
-        super().__init__(part, n_features)
+    def __init__(self, part: dict[str, Any], log_prior: Array) -> None:
         mean, A, covariance = (_array(part[name]) for name in ("mean", "whitener", "covariance"))
         d, form = mean.shape[1], Blocks(part["shared"], part["independent"])
         self.distances, self.ones = Distances(form, mean, A), np.ones(d)
-        self.constant = self.log_prior + form.log_det(A) - 0.5 * d * LOG_2PI
+        self.log_prior, self.constant = log_prior, log_prior + form.log_det(A) - 0.5 * d * LOG_2PI
         self.by_feature = IndependentMarginals(mean, covariance) if form.independent else None
         if not form.independent:
             self.mean, self.unit = mean, np.eye(d)
             self.correlation, self.scale = correlations(form.by_class(covariance))
 
-    def log_joint(self, row: ArrayLike) -> Array:
-        x = self.numbers(row)[None]
+    def __call__(self, values: ArrayLike) -> Array:
+        x = _numbers(values)[None]
         if (total := (x @ self.ones)[0]) == total:
             return self.constant - 0.5 * self.distances(x)
         missing = np.isnan(x)
         squares, log_det = self.by_feature(x, missing) if self.by_feature else self._marginals(x, missing[0])
-        n_seen = missing.size - np.count_nonzero(missing)
-        return self.log_prior - 0.5 * (squares + log_det + n_seen * LOG_2PI)
+        return self.log_prior - 0.5 * (squares + log_det + (x.size - np.count_nonzero(missing)) * LOG_2PI)
 
     def _marginals(self, x: Array, missing: NDArray[np.bool_]) -> tuple[Array, Array]:
         """The expressions of `GappyRows`, for one row and all classes at a time."""
-        seen, scale, d = ~missing, self.scale.copy(), len(missing)
-        np.copyto(scale, 1.0, where=missing)
-        factors = np.linalg.cholesky(np.where(seen[:, None] & seen, self.correlation, self.unit))
+        d, scale = len(missing), np.where(missing, 1.0, self.scale)
+        factors = np.linalg.cholesky(np.where(missing[:, None] | missing, self.unit, self.correlation))
         pivots = factors.reshape(-1, d * d)[:, :: d + 1] * scale
         deviations = (x - self.mean) / self.scale
         np.copyto(deviations, 0.0, where=missing)
@@ -164,12 +138,11 @@ class _Gaussian(_Part):
         return np.einsum("nd,nd->n", deviations, deviations)[None], 2 * np.add.reduce(np.log(pivots), axis=1)[None]
 
 
-class _Table(_Part):
+class _Table:
     """Features with states, by their codes or names; each may depend on others."""
 
-    def __init__(self, part: dict[str, Any], n_features: int) -> None:
-        super().__init__(part, n_features)
-        log_prob = _array(part["log_prob"])
+    def __init__(self, part: dict[str, Any], log_prior: Array) -> None:
+        self.log_prior, log_prob = log_prior, _array(part["log_prob"])
         self.places = [{value: k for k, value in enumerate(states)} for states in part["states"]]
         self.families = families = Families(part["parents"], np.array([*map(len, self.places)]))
         families.lay_out()
@@ -179,9 +152,9 @@ class _Table(_Part):
             stride[list(members)] = np.cumprod([1, *shape[:0:-1]])[::-1]
         self.member = self.stride > 0
 
-    def log_joint(self, row: ArrayLike) -> Array:
-        values = row.tolist() if isinstance(row, np.ndarray) else row
-        places = np.array([_place(values[c], known) for c, known in zip(self.columns, self.places)])
+    def __call__(self, values: Any) -> Array:
+        values = values.tolist() if isinstance(values, np.ndarray) else values
+        places = np.array([_place(value, known) for value, known in zip(values, self.places)])
         known = ~(self.member @ (places < 0))
         cells = (self.families.starts + self.stride @ places)[known]
         joint = (np.add.reduce(self.cells[cells], axis=0) + self.log_prior)[None]
@@ -190,35 +163,25 @@ class _Table(_Part):
         return joint
 
 
-class _Binary(_Part):
+class _Binary:
     """Features that are one where they exceed a threshold, by the expressions of `BinaryIndicators`."""
 
-    def __init__(self, part: dict[str, Any], n_features: int) -> None:
-        super().__init__(part, n_features)
-        terms = _possible(_array(part["log_prob"])).T
+    def __init__(self, part: dict[str, Any], log_prior: Array) -> None:
+        self.log_prior, terms = log_prior, _possible(_array(part["log_prob"])).T
         self.threshold, self.impossible = part["binarize"], np.isneginf(terms).reshape(-1, 2, terms.shape[1])
         self.zero, one = np.where(self.impossible, 0.0, terms.reshape(self.impossible.shape)).swapaxes(0, 1)
         self.gain, self.none = one - self.zero, self.zero.sum(axis=0)
 
-    def log_joint(self, row: ArrayLike) -> Array:
-        x = self.numbers(row)
+    def __call__(self, values: ArrayLike) -> Array:
+        x = _numbers(values)
         ones, seen = x > self.threshold, ~np.isnan(x)
-        total = np.add.reduce(self.gain[ones], axis=0) + self.none
-        if not seen.all():
-            total = total - np.add.reduce(self.zero[~seen], axis=0)
+        total = np.add.reduce(self.gain[ones], axis=0) + self.none - np.add.reduce(self.zero[~seen], axis=0)
         if self.impossible.any():
             total[self.impossible[seen, ones[seen].astype(np.intp)].any(axis=0)] = -np.inf
         return (total + self.log_prior)[None]
 
 
-KINDS: dict[str, type[_Part]] = {"gaussian": _Gaussian, "table": _Table, "binary": _Binary}
-
-
-def _listed(row: Any) -> list[Any]:
-    """The values of a row that is neither a list nor a plain array of numpy."""
-    if not hasattr(row, "__getitem__"):
-        raise ValueError(f"row must be a sequence, a dict or a series; got {type(row).__name__}")
-    return row.to_pylist() if hasattr(row, "to_pylist") else list(unmasked(row))
+KINDS: dict[str, Callable[[dict[str, Any], Array], Any]] = {"gaussian": _Gaussian, "table": _Table, "binary": _Binary}
 
 
 def _place(value: Any, known: dict[Any, int]) -> int:
@@ -233,9 +196,14 @@ def _place(value: Any, known: dict[Any, int]) -> int:
     return known.get(value, -1)
 
 
+def _numbers(values: Any) -> Array:
+    """Values as floats, NaN where they are missing."""
+    plain = isinstance(values, np.ndarray) and values.dtype.kind in "fiub"
+    return values.astype(float, copy=False) if plain else np.array([*map(_number, values)])
+
+
 def _number(value: Any) -> float:
-    """A value as a float, NaN where it is missing."""
-    if type(value) is float:
+    if isinstance(value, float):
         return value
     if is_missing(value):
         return np.nan

@@ -105,7 +105,7 @@ def test_rows_of_numbers_and_names_in_any_container(learner):
             scorer.predict_proba(X[:1])
     of_array = QDA().fit(*gaussian_rows()).scorer()
     assert_array_equal(of_array.predict_proba(pd.Series([0.1, 0.2, 0.3])), of_array.predict_proba([0.1, 0.2, 0.3]))
-    with pytest.raises(ValueError, match="row must be a sequence: the model was fitted to an array"):
+    with pytest.raises(ValueError, match="row must be a sequence, since the model knows no names; got dict"):
         of_array.predict_proba({"a": 1, "b": 2, "c": 3})
 
 
@@ -124,7 +124,7 @@ def test_what_stands_for_a_missing_value_or_for_none_that_can_be(family):
         for given in [1, value, 2], (1, value, 2):
             with pytest.raises(ValueError, match="row holds"):
                 scorer.predict_proba(given)
-    with pytest.raises(ValueError, match="row must be a sequence, a dict or a series; got set"):
+    with pytest.raises(ValueError, match="row must be a sequence, since the model knows no names; got set"):
         scorer.predict_proba({0, 1, 2})
 
 
