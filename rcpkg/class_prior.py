@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import log_softmax
+from scipy.linalg import null_space
 from scipy.stats import norm
 
 from rcpkg.checks import check_class_prior, warn
@@ -60,32 +60,27 @@ def class_prior_of(model: Any, X: ArrayLike, *, training_prior: ArrayLike | Mapp
     >>> class_prior_of(LDA().fit(X, y), X[25:]).class_prior.round(2)
     array([0.2, 0.4, 0.4])
     """
-    if hasattr(model, "predict_log_proba"):
-        log_P = log_softmax(model.predict_log_proba(X), axis=1)
-    else:
-        with np.errstate(divide="ignore"):
-            log_P = np.log(model.predict_proba(X))
+    with np.errstate(divide="ignore"):
+        log_P = model.predict_log_proba(X) if hasattr(model, "predict_log_proba") else np.log(model.predict_proba(X))
     if training_prior is not None:
         log_prior = np.log(check_class_prior(training_prior, model.classes_))
     elif (log_prior := getattr(model, "_calibrated_at", None)) is None:
-        kind = type(model).__name__
-        raise ValueError(f"training_prior must name the class weights {kind} was trained with: np.bincount(y) / len(y)")
+        raise ValueError("training_prior must name the class weights of the training rows: np.bincount(y) / len(y)")
     elif (never := np.isneginf(log_prior)).any():
         label = np.asarray(model.classes_)[never].tolist()[0]
         raise ValueError(f"the weight of {label!r} is zero in the model: no row can tell how frequent the class is")
     log_ratio, prior = log_P - log_prior, np.exp(log_prior)  # the first is log p(x_i | y) up to a constant of the row
     ratio = np.exp(log_ratio - log_ratio.max(axis=1, keepdims=True))
-    start = np.log(ratio @ prior).sum()
     weights, n_iter = em(ratio, prior, TOL, STEPS)
-    relative = ratio / (ratio @ weights)[:, None]  # p'(y | x_i) / π'_y
+    density = ratio @ weights
     if n_iter == STEPS:
         warn(f"EM has not converged in {STEPS:,} steps: the rows hardly tell the weights")
-    interval = _interval(relative, weights)
+    interval = _interval(ratio / density[:, None], weights)
     if (wide := np.ptp(interval, axis=1) > WIDE).any():
         label, (low, high) = np.asarray(model.classes_)[wide].tolist()[0], interval[wide][0]
         told = f"{len(ratio)} rows leave the weight of {label!r} between {low:.2f} and {high:.2f}"
         warn(f"{told}: take more rows, or weights that you know")
-    return ClassPrior(weights, interval, float(np.log(ratio @ weights).sum() - start), n_iter)
+    return ClassPrior(weights, interval, float(np.log(density / (ratio @ prior)).sum()), n_iter)
 
 
 def em(ratio: Array, weights: Array, tol: float, max_iter: int) -> tuple[Array, int]:
@@ -102,10 +97,9 @@ def em(ratio: Array, weights: Array, tol: float, max_iter: int) -> tuple[Array, 
 
 def _interval(relative: Array, weights: Array) -> Array:
     """Normal 95 % intervals of weights that sum to one, from −∇²L = Σ_i q_i q_iᵀ, q_i = p'(y | x_i) / π'_y."""
-    r = len(weights)
-    along = np.linalg.svd(np.ones((1, r)))[2][1:]  # orthonormal directions in which the sum stays
-    values, vectors = np.linalg.eigh(along @ (relative.T @ relative) @ along.T)
+    along = null_space(np.ones((1, len(weights))))  # orthonormal directions in which the sum stays
+    values, vectors = np.linalg.eigh(along.T @ (relative.T @ relative) @ along)
     with np.errstate(divide="ignore"):
-        spread = ((along.T @ vectors) ** 2) @ (1 / np.maximum(values, 0.0))
+        spread = (along @ vectors) ** 2 @ (1 / np.maximum(values, 0.0))
     half = norm.ppf(0.975) * np.sqrt(spread)
     return np.clip(np.column_stack([weights - half, weights + half]), 0.0, 1.0)

@@ -64,8 +64,7 @@ class Display:
         ValueError
             If the estimator is not fitted, or has not what is drawn.
         """
-        display: Callable[..., Self] = cls
-        return display(estimator, *data, **options).plot(ax=ax, name=name)
+        return cls(estimator, *data, **options).plot(ax=ax, name=name)  # type: ignore[call-arg]
 
     def plot(self, *, ax: Axes | None = None, name: str | None = None) -> Self:
         """Draw it, into ``ax`` if given, where others of its kind may be drawn; ``name`` is for a legend."""
@@ -276,19 +275,18 @@ class ReliabilityDisplay(Display):
 
     def _draw(self, ax: Axes, name: str | None) -> str:
         k, bins = len(ax.containers) % len(palette), self.bins
-        of = "the predicted class" if self.pos_label is None else self.pos_label
-        share = "share that is right" if self.pos_label is None else f"share that is {of}"
+        of, right = ("the predicted class", "right") if self.pos_label is None else [self.pos_label] * 2
         if not k:
             ax.plot([0, 1], [0, 1], color="0.6", linewidth=1, zorder=0)
         gap = np.average(np.abs(bins.confidence - bins.accuracy), weights=bins.n_rows)
         look: dict[str, Any] = {"color": palette[k], "marker": markers[k], "capsize": 2, "linewidth": 1}
         spread = np.abs(bins[["low", "high"]].to_numpy().T - bins.accuracy.to_numpy())
         ax.errorbar(bins.confidence, bins.accuracy, spread, label=name and f"{name}: gap {gap:.3f}", **look)
-        ax.set(xlabel=f"probability of {of}", ylabel=share, xlim=(0, 1.02))
+        ax.set(xlabel=f"probability of {of}", ylabel=f"share that is {right}", xlim=(0, 1.02))
         outside = int((~bins.confidence.between(bins.low, bins.high)).sum())
         return (
-            f"{len(bins)} bins of the probability of {of}, the {share} in each with a 95 % interval; {outside} of "
-            f"these leave the diagonal. Both differ by {gap:.3f} in the mean over the rows."
+            f"{len(bins)} bins of the probability of {of}, the share that is {right} in each with a 95 % interval; "
+            f"{outside} of these leave the diagonal. Both differ by {gap:.3f} in the mean over the rows."
         )
 
 
@@ -315,11 +313,11 @@ class WaterfallDisplay(Display):
         first, second = log_P[0].argsort()[:-3:-1]
         found = contributions(estimator, X, "shapley", "log_odds").droplevel("row")
         nats = (found.iloc[:, first] - found.iloc[:, second]).sort_values(key=lambda gains: -gains.abs(), kind="stable")
-        names = [name if isinstance(name, str) else f"x{name}" for name in nats.index]
         self.classes = estimator.classes_[first], estimator.classes_[second]
         self.start = log_P[0, first] - log_P[0, second] - nats.sum()
-        rest = {f"{len(nats) - n_features} others": nats[n_features:].sum()} if n_features < len(nats) else {}
-        self.nats, self.names = np.append(nats[:n_features], [*rest.values()]), [*names[:n_features], *rest]
+        if others := nats.size - min(n_features, nats.size):
+            nats = pd.concat([nats.iloc[:n_features], pd.Series({f"{others} others": nats.iloc[n_features:].sum()})])
+        self.nats, self.names = nats.to_numpy(), [j if isinstance(j, str) else f"x{j}" for j in nats.index]
 
     def _draw(self, ax: Axes, name: str | None) -> str:
         ends, (first, second) = self.start + np.cumsum(self.nats), self.classes
@@ -328,9 +326,8 @@ class WaterfallDisplay(Display):
         ax.barh(places, self.nats, left=ends - self.nats, color=colours, height=0.6)
         ax.vlines(ends[:-1], places[:-1], places[1:], color="0.4", linewidth=0.6)
         ax.axvline(0, color="0.7", linewidth=0.8, zorder=0)
-        ax.set_yticks(places, self.names)
-        ax.invert_yaxis()
         log_odds = f"log odds of {first} against {second}"
-        ax.set_xlabel(f"{log_odds}, nats")
+        ax.set(xlabel=f"{log_odds}, nats", yticks=places, yticklabels=self.names)
+        ax.invert_yaxis()
         steps = ", ".join(f"{feature} {gain:+.2f}" for feature, gain in zip(self.names, self.nats))
         return f"Bars that lead the {log_odds} from {self.start:z.2f} to {ends[-1]:z.2f} nats: {steps}."
