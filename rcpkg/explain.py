@@ -21,14 +21,13 @@ array([[False, False,  True, False]])
 """
 
 from itertools import combinations
-from math import comb
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
-from scipy.special import beta, log_softmax
+from scipy.special import beta
 from sklearn.pipeline import Pipeline
 
 from rcpkg.base import GenerativeClassifier
@@ -38,8 +37,7 @@ from rcpkg.columns import in_columns
 from rcpkg.linalg import Array, slices
 
 LARGEST_TABLE = 2**15  # rows, with features hidden, of which a model is asked at a time
-MOST_FEATURES = 16  # where all sets of them are taken
-MOST_SETS = 2**MOST_FEATURES  # that are connected
+MOST_SETS = 2**16  # of features, in Shapley values
 
 
 class Sufficient(NamedTuple):
@@ -77,8 +75,7 @@ def contributions(
     Returns
     -------
     DataFrame
-        A line for each row and feature, n d in all, and a column for each class, in nats but for "proba". Differences
-        between two columns are contributions to the log odds of their classes.
+        A line for each row and feature, n d in all, and a column for each class, in nats but for "proba".
 
     References
     ----------
@@ -92,90 +89,63 @@ def contributions(
     graph, missing = _dependence(model, X)
     if method == "hidden":
         found[:] = _weighted(model, X, value, ~np.eye(d + 1, d, dtype=bool), np.vstack([-np.eye(d), np.ones(d)]))
-    elif value == "log_odds" and not graph.all():
+    else:
+        graph = graph | (value != "log_odds")  # for posteriors all sets
+        missing &= not graph.all()  # of which what is missing makes two of the same value
         for pattern in np.unique(missing, axis=0):
             rows = (missing == pattern).all(axis=1)
             found[rows] = _weighted(model, X[rows], value, *_connected_sets(graph, pattern))
-    elif d <= MOST_FEATURES:
-        found[:] = _weighted(model, X, value, *_all_sets(d))
-    else:
-        raise ValueError(
-            f"X has {d} features: Shapley values of {'log ' * (value != 'proba')}posteriors take all 2^d sets of at "
-            f"most {MOST_FEATURES}; value='log_odds' takes fewer where features depend on few others"
-        )
     if value == "log_odds":
         found = found - found.mean(axis=2, keepdims=True)
     index = pd.MultiIndex.from_product([X.index, names], names=["row", "feature"])
     return pd.DataFrame(found.reshape(len(index), -1), index, model.classes_)
 
 
-def shapley_values(values: Array) -> Array:
-    r"""Shapley values of any function v of sets, :math:`\phi_j = \sum_{S \not\ni j} \frac{|S|!\,(d-1-|S|)!}{d!}
-    [v(S \cup j) - v(S)]`.
-
-    Parameters
-    ----------
-    values : array of shape (2^d, ...)
-        v(S) of all sets S of d features, each at the number whose bits are S: first that of no feature.
-
-    Returns
-    -------
-    array of shape (d, ...)
-    """
-    return np.tensordot(_all_sets(len(values).bit_length() - 1)[1], values, (0, 0))
-
-
 def _weighted(model: GenerativeClassifier, X: pd.DataFrame, value: str, seen: NDArray[np.bool_], share: Array) -> Array:
     """Σ_S w_Sj v(S), shape (n, d, r), for sets S of features that are ``seen``, whose ``share`` is w, both (s, d)."""
-    found = []
-    for rows in slices(max(1, len(X)), max(1, LARGEST_TABLE // len(seen))):  # no rows: the model refuses them
-        log_P = _log_posteriors(model, X.iloc[rows], seen)
+    found: Array | float = 0.0
+    for sets in slices(len(seen), max(1, LARGEST_TABLE // len(X))):
+        log_P = _log_posteriors(model, X, seen[sets, None])
         if value != "proba" and not np.isfinite(log_P).all():
             raise ValueError("X has rows of which a class has the posterior zero: give the model a prior_strength > 0")
-        found.append(np.tensordot(share, np.exp(log_P) if value == "proba" else log_P, (0, 0)).swapaxes(0, 1))
-    return np.concatenate(found)
-
-
-def _all_sets(d: int) -> tuple[NDArray[np.bool_], Array]:
-    """All sets of d features, the bits of their numbers, and their shares in Shapley values, both (2^d, d)."""
-    seen = (np.arange(2**d)[:, None] >> np.arange(d)) % 2 == 1
-    size, weight = seen.sum(axis=1, keepdims=True), np.array([*(1 / (d * comb(d - 1, k)) for k in range(d)), 0.0])
-    return seen, np.where(seen, weight[size - 1], -weight[size])
+        found = found + np.tensordot(share[sets], np.exp(log_P) if value == "proba" else log_P, (0, 0))
+    return found.swapaxes(0, 1)
 
 
 def _connected_sets(graph: NDArray[np.bool_], missing: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], Array]:
-    r"""Sets of features outside of connected ones C, and their shares in Shapley values of log odds, both (s, d).
+    r"""Sets of features outside of connected ones C, and their shares in Shapley values, both (s, d).
 
     .. math:: \phi_j = \sum_{\partial C \ni j} \frac{(b-1)!\,c!}{(b+c)!}\, w_C - \sum_{C \ni j}
-              \frac{b!\,(c-1)!}{(b+c)!}\, w_C, \qquad w_C = \log p(x_{-C} \mid y) - \log p(x \mid y),
+              \frac{b!\,(c-1)!}{(b+c)!}\, w_C, \qquad w_C = v(-C) - v(\text{all}),
 
-    over the connected sets C of c features, with b in the boundary ∂C; log p(y | x_S), which stands in the place of
-    log p(x_S | y), differs by what all classes share. What is ``missing`` is summed out: its neighbours are joined.
+    over the connected sets C of c features, with b in the boundary ∂C. For log odds v(S) = log p(y | x_S) stands in the
+    place of log p(x_S | y): they differ by what all classes share. In a graph that joins all features it is the
+    definition for any v. What is ``missing`` is summed out: its neighbours are joined.
     """
-    joined = graph & ~np.eye(len(graph), dtype=bool)
+    one, before = np.eye(len(graph), dtype=bool), np.tri(len(graph), k=-1, dtype=bool)
+    joined = graph & ~one
     for j in np.flatnonzero(missing):
-        joined |= np.outer(joined[j], joined[j])
+        joined |= np.outer(joined[j], joined[j]) & ~one
         joined[j] = joined[:, j] = False
-    np.fill_diagonal(joined, False)
-    # sets are the bits of integers
-    near = {1 << j: sum(1 << k for k in np.flatnonzero(joined[j]).tolist()) for j in np.flatnonzero(~missing).tolist()}
-    found: dict[int, int] = {}  # the boundary of each set
-    grown, size = dict(near), 1
-    while grown:
-        found, size = found | grown, size + 1
-        # a set grows from at most as many as it has features
-        if len(found) + sum(map(int.bit_count, grown.values())) / size > MOST_SETS:
+    # a set grows by a feature of its boundary, and what comes before this one there is barred: each is met once
+    C, edge, barred = one[~missing], joined[~missing], before[~missing]
+    found, n_sets = [np.zeros((2, 1, len(graph)), dtype=bool)], 1 + len(C)  # of the empty set
+    while len(C):
+        found.append(np.stack([C, edge]))
+        grown, j = (edge & ~barred).nonzero()
+        if (n_sets := n_sets + len(grown)) > MOST_SETS:
             raise ValueError(
-                f"the graph of the model has more than {MOST_SETS:,} connected sets of features: Shapley values are "
-                "exact for fewer features, or for features that depend on fewer others"
+                f"more than {MOST_SETS:,} connected sets of features: Shapley values are exact for 16 features at most "
+                "or, by value='log_odds', for any number of features that depend on few others"
             )
-        grown = {s | bit: (edge | near[bit]) & ~(s | bit) for s, edge in grown.items() for bit in near if edge & bit}
-    bits = [[[s >> j & 1 for j in range(len(graph))] for s in sets] for sets in ((0, *found), (0, *found.values()))]
-    inside, edge = np.array(bits, dtype=bool)
-    c, b = inside.sum(axis=1, keepdims=True), edge.sum(axis=1, keepdims=True)
-    share = edge * beta(np.maximum(b, 1), c + 1) - inside * beta(b + 1, np.maximum(c, 1))
+        barred = barred[grown] | edge[grown] & before[j]
+        C = C[grown] | one[j]
+        edge = (edge[grown] | joined[j]) & ~C
+    C, edge = np.concatenate(found, axis=1)
+    c, b = C.sum(axis=1, keepdims=True), edge.sum(axis=1, keepdims=True)
+    share = edge * beta(np.maximum(b, 1), c + 1) - C * beta(b + 1, np.maximum(c, 1))
     share[0] = -share.sum(axis=0)  # of the empty C, in all w_C
-    return ~inside, share
+    return ~C, share
 
 
 def sufficient_sets(
@@ -215,33 +185,23 @@ def sufficient_sets(
         check_number("max_size", max_size, 0, integer=True)
     P, d = model.predict_proba(X), X.shape[1]
     c, probability, left = P.argmax(axis=1), P.max(axis=1), np.arange(len(P))
-    features = np.ones((len(P), d), dtype=bool)
-    ranks = _ranks_of_evidence(model, X, c)
+    features, each = np.ones((len(P), d), dtype=bool), np.eye(d, dtype=bool)
+    if sums := P.shape[1] == 2 and not (_dependence(model, X)[0] & ~each).any():  # log odds are
+        told = np.diff(_log_posteriors(model, X, each[:, None]))[..., 0] * np.where(c == 1, 1, -1)
+        ranks = np.argsort(np.argsort(-told.T, axis=1, kind="stable"), axis=1)
     for size in range(d if max_size is None else min(max_size + 1, d)):
         if not len(left):
             break
-        if ranks is None:
-            sets = np.array(list(combinations(range(d), size)), dtype=np.intp)
-            seen = (sets[:, None, :, None] == np.arange(d)).any(axis=2)
-        else:
+        if sums:
             seen = ranks[None, left] < size
+        else:
+            seen = each[np.array([*combinations(range(d), size)], dtype=np.intp)].any(axis=1)[:, None]
         posterior = np.exp(_log_posteriors(model, X.iloc[left], seen)[:, np.arange(len(left)), c[left]])
         best, place = posterior.max(axis=0), posterior.argmax(axis=0)
         enough, seen = best >= level, np.broadcast_to(seen, (len(seen), len(left), d))
         features[left[enough]] = seen[place[enough], enough.nonzero()[0]]
         probability[left[enough]], left = best[enough], left[~enough]
     return Sufficient(features, probability)
-
-
-def _ranks_of_evidence(model: GenerativeClassifier, X: pd.DataFrame, c: NDArray[np.intp]) -> NDArray[np.intp] | None:
-    """Ranks (n, d) of the features by what they tell for the classes c, if there are two and features are independent
-    given them: log odds are sums, so that the first k are the best set of k. None elsewhere."""
-    each = np.eye(X.shape[1], dtype=bool)
-    if len(model.classes_) > 2 or (_dependence(model, X)[0] & ~each).any():
-        return None
-    log_P = _log_posteriors(model, X, each)
-    told = np.where(c == 1, 1, -1) * (log_P[..., 1] - log_P[..., 0])
-    return np.argsort(np.argsort(-told.T, axis=1, kind="stable"), axis=1)
 
 
 def _dependence(model: GenerativeClassifier, X: pd.DataFrame) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
@@ -251,8 +211,7 @@ def _dependence(model: GenerativeClassifier, X: pd.DataFrame) -> tuple[NDArray[n
 
 
 def _table(model: GenerativeClassifier | Pipeline, X: Any) -> tuple[GenerativeClassifier, pd.DataFrame, Any]:
-    """The model, which may be the last step of a pipeline, and rows of which its features can be hidden, and the
-    names of these."""
+    """The model, or the last step of a pipeline, its rows as a frame, and the names of their features."""
     named, model = None, getattr(model, "best_estimator_", model)
     if isinstance(model, Pipeline):
         steps, model = model[:-1], model[-1]
@@ -264,18 +223,10 @@ def _table(model: GenerativeClassifier | Pipeline, X: Any) -> tuple[GenerativeCl
 
 
 def _log_posteriors(model: GenerativeClassifier, X: pd.DataFrame, seen: NDArray[np.bool_]) -> Array:
-    """log p(y | x_S), shape (p, n, r), of rows for sets S of features that are ``seen``, shape (p, d) or, where each
-    row has sets of its own, (p, n, d)."""
-    of_sets = getattr(getattr(model, "family_", None), "log_joint_of_sets", None)  # a faster way to all of them
-    by_number = len(seen) == 2 ** X.shape[1] and not seen[0].any()  # connected sets of one feature are not
-    if by_number and of_sets and not np.isnan(rows := model._check_X(X)).any():
-        while hasattr(model, "estimator_"):  # of a calibrated one the joint model
-            model = model.estimator_
-        return log_softmax(of_sets(rows, model._fitted_parameters()), axis=2)
-    seen = seen[:, None] if seen.ndim == 2 else seen
+    """log p(y | x_S), shape (s, n, r), for sets S of features that are ``seen``: (s, n, d), of all rows (s, 1, d)."""
     parts = []
-    for some in np.array_split(seen, max(1, -(-len(seen) * len(X) // LARGEST_TABLE))):
-        shown = np.broadcast_to(some, (len(some), *X.shape)).reshape(-1, X.shape[1])
-        rows = pd.concat([X] * len(some), ignore_index=True).where(shown)
-        parts.append(model.predict_log_proba(rows).reshape(len(some), len(X), -1))
+    for sets in slices(len(seen), max(1, LARGEST_TABLE // len(X))):
+        shown = np.broadcast_to(seen[sets], (len(seen[sets]), *X.shape))
+        rows = X.iloc[np.tile(np.arange(len(X)), len(shown))].where(shown.reshape(-1, X.shape[1]))
+        parts.append(model.predict_log_proba(rows).reshape(*shown.shape[:2], -1))
     return np.concatenate(parts)

@@ -174,25 +174,7 @@ class GaussianFamily(GaussianPrior):
 
     def frozen(self, parameters: GaussianParameters) -> list[dict[str, Any]]:
         columns = np.flatnonzero(self.varying_)
-        switches = {"shared": self.shared, "independent": self.shape.independent}
-        return [{"kind": "gaussian", "columns": columns, **switches, **parameters._asdict()}]
-
-    def log_joint_of_sets(self, X: Array, parameters: GaussianParameters) -> Array:
-        """log p(x_S, y) of complete rows for all sets S of features, the bits of their numbers, shape (2^d, n, r): by
-        Schur complements, which sets share, in a 17th of the time of one marginal after another for 16 features."""
-        log_prior, mean, covariance, _ = parameters
-        rest, x = self.shape.by_class(covariance)[None], (self.encode(X) - mean[:, None])[None]
-        rest = rest[..., None] * np.eye(rest.shape[-1]) if self.shape.independent else rest
-        joint, sets = np.full((1, *x.shape[1:3]), log_prior[:, None]), np.arange(2 ** X.shape[1])
-        among = np.zeros_like(sets)  # numbers of the sets among those of features that vary
-        for k, j in enumerate(np.flatnonzero(self.varying_)):
-            pivot, left = rest[..., :1, 0], rest[..., 1:, 1:]
-            joint = np.concatenate([joint, joint - 0.5 * (x[..., 0] ** 2 / pivot + np.log(pivot))])
-            slope = rest[..., :1, 1:] / pivot[..., None]
-            x = np.concatenate([x[..., 1:], x[..., 1:] - x[..., :1] * slope])
-            rest = np.concatenate([left, left - rest[..., 1:, :1] * slope])
-            among += (sets >> j & 1) << k
-        return joint[among].swapaxes(1, 2)
+        return [{"kind": "gaussian", "columns": columns, **vars(self.shape), **parameters._asdict()}]
 
     def parameters(self, statistics: Statistics) -> GaussianParameters:
         """Means s_y/s_0y and covariances S_y/s_0y − μ_y ⊗ μ_y, or their MAP versions (rc2025 §3.1, app. C).

@@ -43,7 +43,7 @@ from functools import partial
 
 import numpy as np
 import pandas as pd
-from scipy.special import expit
+from scipy.special import beta, expit
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import LinearRegression
 
@@ -51,7 +51,7 @@ from rcbook.experiments import readings
 from rcbook.experiments.cells import Cell, Record, Study, mean_record
 from rcpkg import QDA
 from rcpkg.base import Array
-from rcpkg.explain import contributions, shapley_values
+from rcpkg.explain import contributions
 
 STUDY_NAME = "conditional-shapley"
 FEATURES, TRAINING, EXPLAINED, DRAWS, REPETITIONS = 8, 1000, 250, 250, 1
@@ -64,6 +64,13 @@ FUNCTIONS = (LINEAR, INTERACTIONS, COSINES, BOTH, POSTERIOR)
 JOINT, MONTE_CARLO, REGRESSION, BOOSTING = "joint model", "Monte Carlo", "linear regression", "boosting"
 WAYS = (JOINT, MONTE_CARLO, REGRESSION, BOOSTING)
 SETS = (np.arange(2**FEATURES)[:, None] >> np.arange(FEATURES)) % 2 == 1
+
+
+def shapley_values(values: Array) -> Array:
+    """Σ_S ∋ j (|S| − 1)! (d − |S|)!/d! [v(S) − v(S without j)] for each feature j, from v of all `SETS`."""
+    size = SETS.sum(axis=1, keepdims=True)
+    share = np.where(SETS, beta(size, FEATURES + 1 - size), -beta(size + 1, FEATURES - size))
+    return np.tensordot(share, values, (0, 0))
 
 
 def covariance(rho: float) -> Array:
