@@ -30,8 +30,9 @@ EXERCISES = (exercise_node, exercise_enumerable_node, solution_node)
 LINE = 455  # points that a line is wide
 SIZES = {"footnotesize": 8, "scriptsize": 7, "tiny": 5}  # of letters in tables, in points
 GAP = 0.95  # ems between two columns
-LONG = 26  # rows of a piece of a table: what has more than 30 Sphinx breaks by itself, and nothing can shrink it
-HIGH = 200  # points of letters that the lines of a piece of a table are high
+HIGH = 200  # points of letters that the lines of a table are high which goes on over pages
+# Sphinx would name them after the first part
+CONTENTS = "\\def\\contentsname{Contents}\\sphinxtableofcontents\n\\bookunnumbered\n"
 WORD = re.compile(r"[\s–/-]+|(?<=[a-z])\.(?=[a-z])")
 COMMAND = re.compile(r"\\[A-Za-z]+|[{}^$&\\]")
 WIDE, NARROW = re.compile(r"[A-ZmwM−±%θΣ]"), re.compile(r"[iljtfr.,;:()\[\]'| ]")
@@ -122,7 +123,17 @@ class Printed(SphinxPostTransform):
                 parts += [latex(f"\\bookpart{{{escape(child['part'], 'xelatex')}}}\n"), child]
             else:
                 preface += child
-        top[:] = [title, latex("\\bookunnumbered\n"), preface, *parts]
+        top[:] = [title, self.title_page(), latex(CONTENTS), preface, *parts]
+
+    def title_page(self) -> nodes.raw:
+        entry, picture = citation.citation(), self.still("fig-rc-idea").next_node(nodes.image)
+        title, _, subtitle = entry["title"].partition(": ")
+        said = (title, subtitle, "; ".join(citation.authors(entry)), entry["version"], str(entry["date-released"]))
+        said = (*(escape(text, "xelatex") for text in said), self.env.images[picture["uri"]][1])
+        return latex("\\booktitlepage" + "".join(f"{{{text}}}" for text in said))
+
+    def still(self, label: str) -> nodes.figure:
+        return next(figure for figure in self.document.findall(nodes.figure) if label in figure["ids"])
 
     def number_chapter(self, page: addnodes.start_of_file) -> None:
         numbers = self.env.toc_secnumbers.get(page["docname"], {}).get("", ())
@@ -130,15 +141,12 @@ class Printed(SphinxPostTransform):
             page.insert(0, latex(f"\\bookchapter{{{numbers[0]}}}\n" if numbers else "\\bookunnumbered\n"))
 
     def moving_picture(self, raw: nodes.raw) -> list[nodes.Node] | None:
-        """The still that the caption names, with this caption."""
+        """The still that the caption below names."""
         if not raw.astext().startswith('<figure class="moving"'):
             return None
         caption = raw.parent[raw.parent.index(raw) + 1]
         named = next(ref["refuri"].split("#")[1] for ref in caption.findall(addnodes.number_reference))
-        still = next(figure for figure in self.document.findall(nodes.figure) if named in figure["ids"])
-        caption.parent.remove(caption)
-        image = still.next_node(nodes.image).deepcopy()
-        return [nodes.figure("", image, nodes.caption("", "", *caption.children))]
+        return [self.still(named).next_node(nodes.image).deepcopy()]
 
     def figure(self, figure: nodes.figure) -> list[nodes.Node]:
         """With its number."""
@@ -178,7 +186,10 @@ class Printed(SphinxPostTransform):
         return framed(kind, title.children, inside, label)
 
     def fold(self, box: nodes.Element) -> list[nodes.Node] | None:
-        """What the page folds stands open."""
+        """What the page folds stands open; the link of a card joins its title."""
+        if box.get("design_component") == "card":
+            (title, *inside), link = box
+            return framed("bookfold", [*title.children, nodes.Text(": "), *link.children], inside)
         if box.get("design_component") != "dropdown" and not (
             isinstance(box, nodes.admonition) and "dropdown" in box["classes"]
         ):
@@ -209,37 +220,12 @@ class Printed(SphinxPostTransform):
         above = table.parent[table.parent.index(table) - 1]
         if isinstance(above, addnodes.tabular_col_spec):
             above.parent.remove(above)
-        size, spec, widths = fitted(table)
+        size, spec, high = fitted(table)
         number = self.number(table, "table")
-        said = f"\\booknumber{{table}}{{{number}}}" if number else ""
-        before = latex(f"{said}\\begin{{bookshrunk}}{{\\{size}}}")
-        cut = pieces(table, widths, SIZES[size])
-        inside = [node for piece in cut for node in (addnodes.tabular_col_spec(spec=spec), piece)]
-        return [before, *inside, latex("\\end{bookshrunk}\n")]
-
-
-def pieces(table: nodes.table, widths: np.ndarray, points: float) -> list[nodes.table]:
-    """A long table cut where no cell goes on over the cut; each piece has the heads, the first one the caption."""
-    groups: list[list[nodes.row]] = [[]]
-    goes_on, high = 0, 0.0
-    for row, cells in zip(next(table.findall(nodes.tbody)), measured(table).body, strict=True):
-        lines = max(1.0, *np.ceil(cells / widths))
-        if groups[-1] and not goes_on and (len(groups[-1]) >= LONG or (high + lines) * points > HIGH):
-            groups.append([])
-            high = 0.0
-        groups[-1].append(row)
-        high += lines
-        goes_on = max(goes_on - 1, *(entry.get("morerows", 0) for entry in row))
-    found = []
-    for group in groups:
-        piece = table.deepcopy()
-        next(piece.findall(nodes.tbody))[:] = [row.deepcopy() for row in group]
-        piece["classes"] = []
-        if found:
-            piece["ids"] = []
-            piece[:] = [part for part in piece if not isinstance(part, nodes.title)]
-        found.append(piece)
-    return found
+        said = f"\\booknumber{{table}}{{{number}}}" if number else "\\booknoname"
+        table["classes"] = ["longtable"] if high > HIGH else []
+        inside = [addnodes.tabular_col_spec(spec=spec), table]
+        return [latex(f"\\begin{{bookshrunk}}{{\\{size}{said}}}"), *inside, latex("\\end{bookshrunk}\n")]
 
 
 def texts_of(entry: nodes.entry) -> list[str]:
@@ -295,22 +281,26 @@ def measured(table: nodes.table) -> Measures:
     return Measures(words, lines, numbers, np.array(body))
 
 
-def fitted(table: nodes.table) -> tuple[str, str, np.ndarray]:
-    """The size of the letters of a table, what LaTeX is told of its columns, and how wide these are, in ems."""
-    words, lines, numbers, _ = measured(table)
+def fitted(table: nodes.table) -> tuple[str, str, float]:
+    """The size of the letters of a table, what LaTeX is told of its columns, and how high its rows are, in points."""
+    words, lines, numbers, body = measured(table)
     fits = (size for size, points in SIZES.items() if words.sum() <= LINE / points - GAP * len(words))
     size = next(fits, "tiny")
-    widths = shared(words, lines, LINE / SIZES[size] - GAP * len(words))
+    widths = shared(words, lines, body.mean(axis=0), LINE / SIZES[size] - GAP * len(words))
     spec = ""
     for line, share, number in zip(lines, widths, numbers, strict=True):
         spec += "lr"[number] if line <= share else f"{'PN'[number]}{{{share * SIZES[size] / LINE:.3f}}}"
-    return size, f"@{{}}{spec}@{{}}", widths
+    high = np.maximum(1, np.ceil(body / widths)).max(axis=1).sum() * SIZES[size]
+    return size, f"@{{}}{spec}@{{}}", high
 
 
-def shared(words: np.ndarray, lines: np.ndarray, room: float) -> np.ndarray:
-    """Widths of columns: each takes its longest word, and of the rest the same part of what its longest line lacks."""
-    lack = lines - words
-    return words + lack * min(1.0, max(room - words.sum(), 0.0) / max(lack.sum(), 1.0))
+def shared(words: np.ndarray, lines: np.ndarray, texts: np.ndarray, room: float) -> np.ndarray:
+    """Widths of columns: the largest multiple of their mean texts for which there is room.
+
+    No column is narrower than its longest word or wider than its longest line.
+    """
+    tried = (np.clip(multiple * texts, words, lines) for multiple in np.geomspace(1000, 0.01, 400))
+    return next((widths for widths in tried if widths.sum() <= room), words)
 
 
 def remember_parts(app: Sphinx, doctree: nodes.document) -> None:
@@ -320,13 +310,9 @@ def remember_parts(app: Sphinx, doctree: nodes.document) -> None:
 
 
 def prepare(app: Sphinx, config: Config) -> None:
-    """Let LaTeX take the vector graphics of a cell, and know the edition."""
+    """Let LaTeX take the vector graphics of a cell, and what stands in ``printed.sty``."""
     config.nb_mime_priority_overrides = [*config.nb_mime_priority_overrides, ("latex", "image/svg+xml", 2)]
-    entry = citation.citation()
-    title, _, subtitle = entry["title"].partition(": ")
-    said = (title, subtitle, "; ".join(citation.authors(entry)), entry["version"], str(entry["date-released"]))
-    page = "\\booktitlepage" + "".join(f"{{{escape(part, 'xelatex')}}}" for part in said)
-    config.latex_elements = {**config.latex_elements, "maketitle": page}
+    config.latex_elements = {**config.latex_elements, "maketitle": "", "tableofcontents": ""}  # `Printed` writes them
     config.latex_additional_files = [str(Path(__file__).with_suffix(".sty"))]
 
 

@@ -7,6 +7,8 @@ import subprocess
 import pytest
 from conftest import ROOT
 
+import rcpkg
+
 LATEX = ROOT / "_build" / "latex"
 pytestmark = [
     pytest.mark.slow,
@@ -50,9 +52,17 @@ def test_the_text_has_no_raw_directive(text, raw):
     assert re.findall(f".*{raw}.*", text, re.MULTILINE) == []
 
 
+def test_title_contents_and_bibliography_stand_once(text):
+    title, contents, *_ = text.split("\f")
+    assert rcpkg.__version__ in title and contents.split()[0] == "Contents"
+    assert len(re.findall(r"^\f?Bibliography$", text, re.MULTILINE)) == 1
+
+
 def test_results_have_their_numbers(text):
     """As on the pages: Theorem 5.2 is of chapter 5, and each kind of result counts by itself or with the others."""
     kinds = "Theorem|Proposition|Definition|Lemma|Corollary|Algorithm|Example"
     numbered = re.findall(rf"^\s*(?:{kinds}) (\d+)\.(\d+) \(", text, re.MULTILINE)
     unnumbered = re.findall(rf"^\s*(?:{kinds})\s+\(.*", text, re.MULTILINE)
     assert {int(chapter) for chapter, _ in numbered} >= set(range(1, 18)) and unnumbered == []
+    figures = re.findall(r"^\s*Fig\. (\d+(?:\.\d+)?):", text, re.MULTILINE)
+    assert len(figures) == len(set(figures)) > 100
