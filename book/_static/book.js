@@ -147,12 +147,13 @@
 
   // a long name may break between its parts, and so not within a word
   function markParts() {
-    const NAMES = "article :is(h1, h2, h3, code.literal:not(td *), .classifier-table td:first-child code)";
+    const NAMES = `article :is(h1, h2, h3, code.literal:not(td *), .classifier-table td:first-child code),
+      .page-toc code.literal`;
     const PARTS = /(?<=[a-z])(?=[A-Z][a-z])|(?<=[._(=,])(?=\w)/;
     for (const name of document.querySelectorAll(NAMES)) {
       const texts = document.createTreeWalker(name, NodeFilter.SHOW_TEXT);
       const long = [];
-      while (texts.nextNode()) if (/\S{20}/.test(texts.currentNode.data)) long.push(texts.currentNode);
+      while (texts.nextNode()) if (name.closest(".page-toc") || /\S{20}/.test(texts.currentNode.data)) long.push(texts.currentNode);
       for (const text of long) {
         const [first, ...others] = text.data.split(PARTS);
         text.replaceWith(first, ...others.flatMap((part) => [document.createElement("wbr"), part]));
