@@ -27,10 +27,11 @@ except ImportError as error:
     raise ImportError("rcpkg.plotting draws with matplotlib, the extra plot: pip install matplotlib") from error
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.stats import binomtest
 
 from rcpkg.checks import check_number
+from rcpkg.columns import as_labels, in_columns
 from rcpkg.explain import contributions
 from rcpkg.linalg import Array
 
@@ -80,6 +81,14 @@ def _kept(estimator: Any, attribute: str) -> Any:
     return getattr(estimator, attribute)
 
 
+def _labels(y: ArrayLike, classes: list[Any]) -> NDArray:
+    """The labels of rows, each of which is one of the classes."""
+    y = np.ravel(as_labels(y))
+    if unknown := sorted(set(y.tolist()) - set(classes), key=str):
+        raise ValueError(f"y holds {unknown[0]!r}, which is none of the classes {', '.join(map(str, classes))}")
+    return y
+
+
 class DecisionRegionsDisplay(Display):
     r"""The plane coloured by :math:`\hat y(x)`, over the range of X and a margin of 5 %, with the rows over it.
 
@@ -95,12 +104,14 @@ class DecisionRegionsDisplay(Display):
     Raises
     ------
     ValueError
-        If X has not two columns, or there are more classes than colours.
+        If X has not two columns, y a label that is no class, or there are more classes than colours.
     """
 
     def __init__(self, estimator: Any, X: ArrayLike, y: ArrayLike | None = None, *, resolution: int = 200) -> None:
+        X = in_columns(X)
         columns, X = getattr(X, "columns", None), np.asarray(X, dtype=float)
-        self.X, self.y, self.classes = X, y, list(estimator.classes_)
+        self.X, self.classes = X, list(estimator.classes_)
+        self.y = y if y is None else _labels(y, self.classes)
         if X.ndim != 2 or X.shape[1] != 2:
             raise ValueError(f"X must have two columns to be drawn in the plane; got shape {X.shape}")
         if len(self.classes) > len(palette):
@@ -121,7 +132,7 @@ class DecisionRegionsDisplay(Display):
         if self.y is not None:
             for label, colour, marker in zip(self.classes, palette, markers):
                 rows = {"color": colour, "marker": marker, "s": 16, "edgecolor": "white", "linewidth": 0.4}
-                ax.scatter(*self.X[np.asarray(self.y) == label].T, label=str(label), **rows)
+                ax.scatter(*self.X[self.y == label].T, label=str(label), **rows)
         shares = np.bincount(self.region.ravel(), minlength=r) / self.region.size
         parts = ", ".join(f"{label} {share:.0%}" for label, share in zip(self.classes, shares))
         return f"The plane of two features, coloured by the class decided for: {parts} of it."
@@ -248,12 +259,14 @@ class ReliabilityDisplay(Display):
     Raises
     ------
     ValueError
-        If the posteriors have not a row for each label and a column for each class, or ``pos_label`` is no class.
+        If the posteriors have not a row for each label and a column for each class, or ``pos_label`` or a label in y is
+        no class.
     """
 
     def __init__(self, estimator: Any, X: ArrayLike, y: ArrayLike, *, pos_label: Any = None, n_bins: int = 10) -> None:
         check_number("n_bins", n_bins, 1, integer=True)
-        y, P, labels = map(np.asarray, (y, estimator.predict_proba(X), estimator.classes_))
+        P, labels = map(np.asarray, (estimator.predict_proba(X), estimator.classes_))
+        y = _labels(y, labels.tolist())
         if P.shape != (len(y), len(labels)):
             raise ValueError(f"y_proba must have the shape {len(y), len(labels)}; got {P.shape}")
         if pos_label is not None and pos_label not in labels:

@@ -13,14 +13,7 @@ from sklearn.utils.metaestimators import available_if
 from rcpkg.base import Array, constructed
 from rcpkg.capabilities import Unsupported
 from rcpkg.checks import check_number, gaps_refused
-from rcpkg.families.cliques import (
-    Families,
-    IndicatorFeatures,
-    Parents,
-    TableFeatures,
-    is_decomposable,
-    most_frequent,
-)
+from rcpkg.families.cliques import Families, IndicatorFeatures, Parents, TableFeatures, is_decomposable, most_frequent
 from rcpkg.families.constants import LARGEST_TABLES
 from rcpkg.families.count_model import CategoricalParameters, CountFamily
 from rcpkg.families.em import run_em

@@ -150,12 +150,7 @@ def _common_axes(kind: str, n: Array, W: Array, tol: float, max_iter: int) -> Ar
 
 
 def edda_covariances(
-    counts: Array,
-    scatters: Array,
-    model: str,
-    tol: float = 1e-8,
-    max_iter: int = 500,
-    rows: Array | None = None,
+    counts: Array, scatters: Array, model: str, tol: float = 1e-8, max_iter: int = 500, rows: Array | None = None
 ) -> tuple[Array, Array]:
     r"""Maximum-likelihood :math:`\Sigma_h=\lambda_hD_hA_hD_h^T` of one of the 14 models (thesis2007 section 5.1.2).
 

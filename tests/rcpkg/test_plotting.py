@@ -26,6 +26,9 @@ def test_decision_regions_show_the_predictions(ax):
     y = np.repeat(["a", "b"], 20)
     classifier = GaussianNB().fit(X, y)
     plotting.DecisionRegionsDisplay.from_estimator(classifier, X, y, resolution=50, ax=ax)
+    for display in plotting.DecisionRegionsDisplay, plotting.ReliabilityDisplay:
+        with pytest.raises(ValueError, match="y holds False, which is none of the classes a, b"):
+            display.from_estimator(classifier, X, y == "b", ax=ax)
     left, right, bottom, top = ax.images[0].get_extent()
     corner = classifier.predict([[left, bottom], [right, top]])
     values = ax.images[0].get_array()
