@@ -557,8 +557,10 @@ class Fibre(Smooth):
         return Evaluation(value, self._pulled(self.form.differences(g)), self.losses, False)
 
     def hessian(self, z: Array | None) -> Array:
-        I = self.form.covariance(self.joint.second_moments(self.moved(np.zeros(self.dimension) if z is None else z)))
-        return self._pulled(self._pulled(I).T)
+        E = self.joint.second_moments(self.moved(np.zeros(self.dimension) if z is None else z))
+        if not self.null.shape[1]:
+            return self.form.covariance(E, common=True)[1:, 1:]
+        return self._pulled(self._pulled(self.form.covariance(E)).T)
 
     def natural(self, z: Array) -> Statistics:
         return self.form.natural(self.moved(z))

@@ -135,14 +135,16 @@ class MinimalForm:
         """I = ∇²ψ, the covariance of the statistics s(x, y) under a joint model, shape (p, p)."""
         return self.by_classes(self.by_classes(self.covariance(self.second_moments(parameters))).T)
 
-    def covariance(self, E: SecondMoments) -> Array:
-        """I of the model with these second moments, in the coordinates of `differences`."""
-        (own, shared), K, mean = E, self.width, self.differences(E.mean)
-        I, first, total = np.outer(-mean, mean), self.size - (self.r - 1) * self.width, own.sum(axis=0)
+    def covariance(self, E: SecondMoments, common: bool = False) -> Array:
+        """I of the model with these second moments, in the coordinates of `differences`; or that of the sums which
+        classes have in ``common``, the first of these, alone."""
+        (own, shared), K, first = E, self.width, self.size - (self.r - 1) * self.width
+        mean, total = self.differences(E.mean)[: first if common else None], own.sum(axis=0)
+        I = np.outer(-mean, mean)
         I[:K, :first] += total
         I[K:first, :K] += total[:, K:].T
         I[K:first, K:first] += shared
-        for c in range(1, self.r):
+        for c in range(1, 1 if common else self.r):
             places = slice(first + (c - 1) * K, first + c * K)
             I[places, :first] += own[c]
             I[:first, places] += own[c].T
