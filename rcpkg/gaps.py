@@ -168,9 +168,10 @@ class IndependentMarginals:
         self.square, self.log_square = precision.T, -np.log(precision).T
 
     def __call__(self, X: Array, missing: NDArray[np.bool_]) -> tuple[Array, Array]:
-        X, seen = X - self.centre, 1.0 - missing
-        np.copyto(X, 0.0, where=missing)
-        return seen @ self.offset - X @ self.linear + (X * X) @ self.square, seen @ self.log_square
+        X, seen = X - self.centre, (~missing).astype(float)
+        np.copyto(X, 0.0, where=missing)  # and `dot`, since of one row @ takes twice as long
+        squares = seen.dot(self.offset) - X.dot(self.linear) + (X * X).dot(self.square)
+        return squares, seen.dot(self.log_square)
 
 
 def gappy(X: Array, independent: bool) -> GappyRows | IndependentRows:

@@ -13,6 +13,7 @@ from rcpkg.base import Array, by_row, log_posterior
 from rcpkg.columns import ARITHMETIC, TEXT, is_missing, kind_of, unmasked
 from rcpkg.families.blocks import Blocks, Distances
 from rcpkg.families.cliques import Families
+from rcpkg.families.constants import PATTERN_ENTRIES
 from rcpkg.families.missing_states import log_marginal
 from rcpkg.gaps import IndependentMarginals
 from rcpkg.linalg import correlations
@@ -106,7 +107,7 @@ class Scorer:
 
 
 class _Gaussian:
-    """Gaussian classes; what a row does not change is computed once."""
+    """Gaussian classes; what a row, or another one with the same values missing, does not change is computed once."""
 
     def __init__(self, part: dict[str, Any], log_prior: Array) -> None:
         mean, A, covariance = (_array(part[name]) for name in ("mean", "whitener", "covariance"))
@@ -115,12 +116,12 @@ class _Gaussian:
         self.log_prior, self.constant = log_prior, log_prior + form.log_det(A) - 0.5 * d * LOG_2PI
         self.by_feature = IndependentMarginals(mean, covariance) if form.independent else None
         if not form.independent:
-            self.mean, self.unit = mean, np.eye(d)
+            self.mean, self.unit, self.patterns = mean, np.eye(d), dict[bytes, tuple[Array, Array]]()
             self.correlation, self.scale = correlations(form.by_class(covariance))
 
     def __call__(self, values: ArrayLike) -> Array:
         x = _numbers(values)[None]
-        if (total := (x @ self.ones)[0]) == total:
+        if (total := x.dot(self.ones)[0]) == total:
             return self.constant - 0.5 * self.distances(x)
         missing = np.isnan(x)
         squares, log_det = self.by_feature(x, missing) if self.by_feature else self._marginals(x, missing[0])
@@ -128,14 +129,19 @@ class _Gaussian:
 
     def _marginals(self, x: Array, missing: NDArray[np.bool_]) -> tuple[Array, Array]:
         """The expressions of `GappyRows`, for one row and all classes at a time."""
-        d, scale = len(missing), np.where(missing, 1.0, self.scale)
-        factors = np.linalg.cholesky(np.where(missing[:, None] | missing, self.unit, self.correlation))
-        pivots = factors.reshape(-1, d * d)[:, :: d + 1] * scale
+        if (known := self.patterns.get(key := missing.tobytes())) is None:
+            d, scale = len(missing), np.where(missing, 1.0, self.scale)
+            factors = np.linalg.cholesky(np.where(missing[:, None] | missing, self.unit, self.correlation))
+            pivots = factors.reshape(-1, d * d)[:, :: d + 1] * scale
+            known = factors.swapaxes(1, 2), 2 * np.add.reduce(np.log(pivots), axis=1)[None]
+            if (len(self.patterns) + 1) * factors.size <= PATTERN_ENTRIES:
+                self.patterns[key] = known
+        uppers, log_det = known
         deviations = (x - self.mean) / self.scale
         np.copyto(deviations, 0.0, where=missing)
         for y, z in enumerate(deviations):
-            dtrtrs(factors[y % len(factors)].T, z, lower=0, trans=1, overwrite_b=1)
-        return np.einsum("nd,nd->n", deviations, deviations)[None], 2 * np.add.reduce(np.log(pivots), axis=1)[None]
+            dtrtrs(uppers[y % len(uppers)], z, lower=0, trans=1, overwrite_b=1)
+        return np.einsum("nd,nd->n", deviations, deviations)[None], log_det
 
 
 class _Table:

@@ -38,7 +38,7 @@ def with_holes(X, seed=0):
 
 def assert_same_bits(model, rows):
     for scorer in (scored := model.scorer(), Scorer.from_json(scored.to_json())):
-        for row in rows:
+        for row in [*rows, *rows]:  # the second time by what the scorer keeps of the first
             assert_array_equal(scorer.predict_proba(row), model.predict_proba(row[None])[0])
 
 
@@ -46,6 +46,15 @@ def assert_same_bits(model, rows):
 def test_posteriors_are_those_of_the_model_to_the_last_bit(name):
     model, X, *_ = fitted(name)
     assert_same_bits(model, [*with_holes(X[:24]), np.full(X.shape[1], np.nan)])
+
+
+def test_a_scorer_keeps_the_factors_of_so_many_patterns(monkeypatch):
+    model, X, *_ = fitted("QDA")
+    monkeypatch.setattr("rcpkg.families.scorer.PATTERN_ENTRIES", 2 * model.covariances_.size)
+    scorer = model.scorer()
+    for row in with_holes(X[:24]):
+        assert_array_equal(scorer.predict_proba(row), model.predict_proba(row[None])[0])
+    assert len(scorer._parts[0].patterns) == 2
 
 
 @pytest.mark.parametrize("learner", [RiskCalibration, RiskCalibrationCV, ConditionalLikelihood])
