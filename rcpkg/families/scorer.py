@@ -13,14 +13,15 @@ from rcpkg.base import Array, by_row, log_posterior
 from rcpkg.columns import ARITHMETIC, TEXT, is_missing, kind_of, unmasked
 from rcpkg.families.blocks import Blocks, Distances
 from rcpkg.families.cliques import Families
-from rcpkg.families.constants import PATTERN_ENTRIES
+from rcpkg.families.constants import LARGEST_TABLES, PATTERN_ENTRIES
 from rcpkg.families.missing_states import log_marginal
 from rcpkg.gaps import IndependentMarginals
 from rcpkg.linalg import correlations
 
 FORMAT = "rcpkg-scorer/1"
 LOG_2PI = np.log(2 * np.pi)
-PLAIN = (np.ndarray, list, tuple)
+ROWS, PLAIN = (np.ndarray, list, tuple), (float, int, str)
+UNKNOWN = -LARGEST_TABLES  # the place of a state, by which each cell that depends on it is negative
 
 
 class Scorer:
@@ -70,7 +71,7 @@ class Scorer:
             If the row has another number of features, lacks one of them by its name, or holds text, dates or other
             things where the model has numbers, or the reverse.
         """
-        if type(row) not in PLAIN and getattr(row, "ndim", 1) == 1:
+        if type(row) not in ROWS and getattr(row, "ndim", 1) == 1:
             row = self._listed(row)
         if (size := len(row) if getattr(row, "ndim", 1) == 1 else row.shape) != self.n_features_in_:
             raise ValueError(f"row must have {self.n_features_in_} features; got {size}")
@@ -156,16 +157,16 @@ class _Table:
         self.stride = np.zeros((len(self.places), len(self.places)), dtype=np.intp)  # of the states in cells
         for stride, members, shape in zip(self.stride, families.members, families.shapes):
             stride[list(members)] = np.cumprod([1, *shape[:0:-1]])[::-1]
-        self.member = self.stride > 0
 
     def __call__(self, values: Any) -> Array:
         values = values.tolist() if isinstance(values, np.ndarray) else values
-        places = np.array([_place(value, known) for value, known in zip(values, self.places)])
-        known = ~(self.member @ (places < 0))
-        cells = (self.families.starts + self.stride @ places)[known]
-        joint = (np.add.reduce(self.cells[cells], axis=0) + self.log_prior)[None]
+        pairs = zip(values, self.places)  # of a state and the places of its feature's states
+        places = np.array([known[v] if type(v) in PLAIN and v in known else _place(v, known) for v, known in pairs])
+        cells = self.families.starts + self.stride.dot(places)
+        known = cells >= 0
+        joint = (np.add.reduce(self.cells[cells[known]], axis=0) + self.log_prior)[None]
         if self.families.has_arcs and not known.all():
-            joint += log_marginal(self.families, places[None], self.tables)
+            joint += log_marginal(self.families, np.maximum(places, -1)[None], self.tables)
         return joint
 
 
@@ -191,15 +192,13 @@ KINDS: dict[str, Callable[[dict[str, Any], Array], Any]] = {"gaussian": _Gaussia
 
 
 def _place(value: Any, known: dict[Any, int]) -> int:
-    """The place of a state, −1 of what is missing or not known."""
-    if type(value) in (int, float, str) and value in known:  # most are
-        return known[value]
+    """The place of a state of another type than most, `UNKNOWN` if it is missing or not among those known."""
     if is_missing(value):
-        return -1
+        return UNKNOWN
     state, kind = next(iter(known), None), kind_of(type(value))
     if kind != TEXT if isinstance(state, str) else kind not in ARITHMETIC:
         raise ValueError(f"row holds {value!r} where the model has states such as {state!r}")
-    return known.get(value, -1)
+    return known.get(value, UNKNOWN)
 
 
 def _numbers(values: Any) -> Array:
