@@ -16,7 +16,18 @@ from rcpkg import LocalBDA
 from rcpkg.base import Array
 from rcpkg.local import local_bda_log_density
 from rcpkg.local.density import LostSeed, factor_rounding
-from rcpkg.plotting import markers, palette
+from rcpkg.plotting import palette
+
+LOOKS = {
+    "k-NN": {"color": palette[0], "marker": "o"},
+    "pinv": {"color": palette[1], "marker": "s"},
+    "local nearest means": {"color": palette[2], "marker": "^"},
+    "local BDA": {"color": palette[3], "marker": "D"},
+    "B = I": {"color": palette[3], "marker": "D"},  # local BDA as the source has it
+    "trace": {"color": palette[4], "marker": "v"},
+    "neighborhood": {"color": palette[5], "marker": "P"},
+}
+"""Colour and marker of each rule, the same in all figures of the chapter."""
 
 
 def cells(
@@ -124,26 +135,26 @@ def line_of_circles(regions: Mapping[str, Array], X61: Array, y61: Array) -> Fig
     return fig
 
 
-def turned_labels(
+def flipped_labels(
     waves: Callable[..., Any], models: Mapping[str, Any], queries: Array, bayes: Array
 ) -> pd.DataFrame:
-    """Errors by the share of turned labels."""
+    """Errors by the share of flipped labels."""
     rng = np.random.default_rng(64)
     records = []
     for run in range(8):
         X, y = waves(200, rng)
         order = rng.permutation(200)
         for share in (0.0, 0.1, 0.2, 0.3):
-            turned = y.copy()
-            turned[order[: int(200 * share)]] ^= 1
+            flipped = y.copy()
+            flipped[order[: int(200 * share)]] ^= 1
             for name, model in models.items():
                 model.set_params(n_neighbors="cv")
-                chosen = smallest_size(model.fit(X, turned))
+                chosen = smallest_size(model.fit(X, flipped))
                 fixed = chosen.predict_path(queries, [5])[:, 0]
                 error = (chosen.predict(queries) != bayes).mean()
                 at_5 = (fixed != bayes).mean()
                 records.append((name, share, run, error, at_5, chosen.n_neighbors_))
-    columns = ["classifier", "turned", "run"]
+    columns = ["classifier", "flipped", "run"]
     columns += ["error, k chosen", "error, k = 5", "chosen k"]
     return pd.DataFrame(records, columns=columns)
 
@@ -199,21 +210,20 @@ def probabilities_by_rows(
         for ax, k in zip(row, ("k = 30", "k grows")):
             part = curves[curves["problem"] == problem]
             part = part[(part["metric"] == metric) & (part["k"] == k)]
-            for name, colour, marker in zip(names, palette, markers):
+            for name in names:
                 line = part[part["seed"] == name].sort_values("n")
                 ax.errorbar(
                     line["n"],
                     line["value"],
                     2 * line["value_se"],
-                    color=colour,
-                    marker=marker,
+                    **LOOKS[name],
                     markersize=5,
                     label=name.replace("bor", "bour"),
                 )
                 if metric == "mean_p1" and name in seed_sizes:
                     neighbours = [30 if k == "k = 30" else growth.growing(n) for n in line["n"]]
                     expected = [limit(seed_sizes[name], n, j) for n, j in zip(line["n"], neighbours)]
-                    ax.plot(line["n"], expected, "--", color=colour, lw=1)
+                    ax.plot(line["n"], expected, "--", color=LOOKS[name]["color"], lw=1)
             ax.set(xscale="log", title=f"{problem}, {k}")
     for ax in axes[0]:
         ax.axhline(0.8, color="0.6", lw=1, zorder=0)

@@ -263,20 +263,20 @@ def areas_and_borders() -> tuple[Array, Array, dict[str, Array], pd.DataFrame]:
 def parts_of_the_score(
     waves: Callable[..., Any], scores: Callable[..., Any], bayes: Array
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Errors of local BDA and parts of its score, by the share of turned labels."""
-    rng = np.random.default_rng(64)  # the samples and turned labels of above
+    """Errors of local BDA and parts of its score, by the share of flipped labels."""
+    rng = np.random.default_rng(64)  # the samples and flipped labels of above
     records = []
     for run in range(8):
         X, y = waves(200, rng)
         order = rng.permutation(200)
         for share in (0.0, 0.1, 0.2, 0.3):
-            turned = y.copy()
-            turned[order[: int(200 * share)]] ^= 1
-            for name, score in scores(X, turned).items():
+            flipped = y.copy()
+            flipped[order[: int(200 * share)]] ^= 1
+            for name, score in scores(X, flipped).items():
                 wrong = score.argmax(axis=1) != bayes
                 records.append((name, share, run, wrong.mean()))
-    parts = pd.DataFrame(records, columns=["score", "turned", "run", "error"])
-    ablated = parts.pivot_table(index="score", columns="turned", values="error", sort=False)
+    parts = pd.DataFrame(records, columns=["score", "flipped", "run", "error"])
+    ablated = parts.pivot_table(index="score", columns="flipped", values="error", sort=False)
     return parts, ablated
 
 
