@@ -5,9 +5,9 @@ import re
 __all__ = ["RAW", "WORDS", "in_words"]
 
 WORDS = {
-    "bayes_parameter": "Bayes, by parameter",
-    "bayes_restricted": "Bayes, restricted",
-    "bayes_unrestricted": "Bayes, unrestricted",
+    "bayes_parameter": "parameter",
+    "bayes_restricted": "restricted",
+    "bayes_unrestricted": "unrestricted",
     "breast_cancer": "breast cancer",
     "breast_cancer_wisconsin": "breast cancer (Wisconsin)",
     "calibration_error": "calibration error",

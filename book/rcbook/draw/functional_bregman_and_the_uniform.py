@@ -81,7 +81,7 @@ def squared_errors(table: pd.DataFrame) -> Figure:
     for ((name, setting), style), marker in zip(LOOKS.items(), plotting.markers):
         rows = table[(table.estimate == name) & (table.setting == setting)]
         finite = np.isfinite(rows.exact)
-        label = name.replace("bayes_", "Bayes, ").replace("_", " ")
+        label = name.removeprefix("bayes_").replace("_", " ")
         width = 2.6 if "unrestricted" in name else 1.3
         (curve,) = ax.plot(rows.n[finite], rows.exact[finite], style, label=label, lw=width)
         bars = 2 * rows.simulated_se.fillna(0)
