@@ -9,7 +9,6 @@ import time
 
 import numpy as np
 import pytest
-from model_cases import categorical_rows, gaussian_rows
 from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
 from sklearn.naive_bayes import CategoricalNB as SklearnCategoricalNB
 from threadpoolctl import threadpool_limits
@@ -20,6 +19,24 @@ from rcpkg.families import one_hot
 from rcpkg.local import density
 
 ROUNDS = 15
+
+
+def gaussian_rows(n, d, r):
+    """Overlapping Gaussian classes, well-conditioned for any number of features."""
+    rng = np.random.default_rng(0)
+    y = rng.permutation(np.arange(n) % r)
+    factors = np.eye(d) + 0.5 * rng.standard_normal((r, d, d)) / np.sqrt(d)
+    X = rng.standard_normal((n, d))
+    for c in range(r):
+        X[y == c] = rng.standard_normal(d) + X[y == c] @ factors[c].T
+    return X, y
+
+
+def categorical_rows(n, d, r, states=5):
+    """Codes that depend on the class."""
+    rng = np.random.default_rng(0)
+    y = rng.permutation(np.arange(n) % r)
+    return (rng.integers(states, size=(n, d)) + (rng.uniform(size=(n, d)) < 0.3) * y[:, None]) % states, y
 
 
 def iteration(model, X, y):
@@ -47,7 +64,7 @@ def medians(*functions):
 QDA_ROWS = [(6435, 36, 6, 0.65), (5620, 47, 10, 0.7), (20000, 16, 26, 0.35)]
 CASES = [(QDA(), QuadraticDiscriminantAnalysis(), gaussian_rows(n, d, r), limit) for n, d, r, limit in QDA_ROWS]
 CASES += [
-    (CategoricalNB(prior_strength=1.0), SklearnCategoricalNB(), categorical_rows(n, (5,) * d, r), 0.25)
+    (CategoricalNB(prior_strength=1.0), SklearnCategoricalNB(), categorical_rows(n, d, r), 0.25)
     for n, d, r in ((6435, 36, 6), (20000, 16, 26))
 ]
 
