@@ -20,6 +20,7 @@ row feature
 array([[False, False,  True, False]])
 """
 
+from contextlib import suppress
 from itertools import combinations
 from typing import Any, Literal, NamedTuple
 
@@ -29,6 +30,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from scipy.special import beta
 from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
 
 from rcpkg.base import GenerativeClassifier
 from rcpkg.capabilities import MARGINALS, require
@@ -63,8 +65,8 @@ def contributions(
     Parameters
     ----------
     model : GenerativeClassifier or Pipeline
-        A fitted one with marginals. Of a pipeline the last step is explained, by the features that this step is given,
-        and of `TableClassifier` or a search what it has taken, ``best_estimator_``.
+        A fitted one with marginals. Of a pipeline, also in `RiskCalibrationCV`, the last step is explained, by the
+        features that this step is given, and of `TableClassifier` or a search what it has taken, ``best_estimator_``.
     X : array-like of shape (n, d)
         Rows; what is missing already contributes nothing.
     method : {"hidden", "shapley"}, default="hidden"
@@ -212,11 +214,15 @@ def _dependence(model: GenerativeClassifier, X: pd.DataFrame) -> tuple[NDArray[n
 
 def _table(model: GenerativeClassifier | Pipeline, X: Any) -> tuple[GenerativeClassifier, pd.DataFrame, Any]:
     """The model, or the last step of a pipeline, its rows as a frame, and the names of their features."""
+    check_is_fitted(model)
     named, model = None, getattr(model, "best_estimator_", model)
-    if isinstance(model, Pipeline):
-        steps, model = model[:-1], model[-1]
-        X = steps.transform(X)
-        named = None if isinstance(X, pd.DataFrame) else steps.get_feature_names_out()
+    while (is_pipeline := isinstance(model, Pipeline)) or hasattr(model, "preprocessing_"):
+        steps, model = (model[:-1], model[-1]) if is_pipeline else (model.preprocessing_, model.estimator_)
+        if len(steps):
+            X, named = steps.transform(X), None
+            if not isinstance(X, pd.DataFrame):
+                with suppress(AttributeError):  # of a step that has no names for what it makes
+                    named = steps.get_feature_names_out()
     require(model, MARGINALS)
     rows = pd.DataFrame(X.toarray() if issparse(X) else in_columns(X))
     return model, rows, rows.columns if named is None else named

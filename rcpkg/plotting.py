@@ -104,16 +104,19 @@ class DecisionRegionsDisplay(Display):
     Raises
     ------
     ValueError
-        If X has not two columns, y a label that is no class, or there are more classes than colours.
+        If X has not two columns, y not a label for each row or one that is no class, or there are more classes than
+        colours.
     """
 
     def __init__(self, estimator: Any, X: ArrayLike, y: ArrayLike | None = None, *, resolution: int = 200) -> None:
         X = in_columns(X)
         columns, X = getattr(X, "columns", None), np.asarray(X, dtype=float)
-        self.X, self.classes = X, list(estimator.classes_)
+        self.X, self.classes = X, list(_kept(estimator, "classes_"))
         self.y = y if y is None else _labels(y, self.classes)
         if X.ndim != 2 or X.shape[1] != 2:
             raise ValueError(f"X must have two columns to be drawn in the plane; got shape {X.shape}")
+        if self.y is not None and len(self.y) != len(X):
+            raise ValueError(f"y must have a label for each of the {len(X)} rows of X; got {len(self.y)}")
         if len(self.classes) > len(palette):
             raise ValueError(f"at most {len(palette)} classes can be told apart; got {len(self.classes)}")
         margin = 0.05 * np.ptp(X, axis=0)

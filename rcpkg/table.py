@@ -156,10 +156,11 @@ def _columns_of(frame: pd.DataFrame) -> Columns:
         if not n_values:
             warn(f"{column_label(frame, j)} holds missing values only, and is left out")
         elif not pd.api.types.is_numeric_dtype(frame[name].dtype) and isinstance(column.iloc[0], str):
-            if (marks := column[column.isin(MISSING_MARKS)]).size and pd.to_numeric(column, errors="coerce").count():
+            is_mark = column.isin(MISSING_MARKS)
+            if is_mark.any() and not is_mark.all() and _are_numbers(column[~is_mark]):
                 raise ValueError(
-                    f"{column_label(frame, j)} holds {marks.iloc[0]!r} among numbers: read it as a missing value, with "
-                    "na_values of pandas.read_csv, or replace it by a word if it is a category"
+                    f"{column_label(frame, j)} holds {column[is_mark].iloc[0]!r} among numbers: read it as a missing "
+                    "value, with na_values of pandas.read_csv, or replace it by a word if it is a category"
                 )
             if n_values > max(FEW_VALUES, FREE_TEXT * len(column)):
                 raise ValueError(
@@ -180,6 +181,11 @@ def _columns_of(frame: pd.DataFrame) -> Columns:
     if not numbers and not categories:
         raise ValueError("X holds missing values only")
     return Columns(numbers, skewed, categories)
+
+
+def _are_numbers(column: pd.Series) -> bool:
+    """Whether each value of a column of text is a number."""
+    return bool(pd.to_numeric(column, errors="coerce").notna().all())
 
 
 def _as_text(column: pd.Series) -> NDArray[np.object_]:

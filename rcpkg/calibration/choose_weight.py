@@ -40,7 +40,7 @@ from rcpkg.checks import check_number, check_numbers, check_weights, supervised_
 from rcpkg.choice import FOLDS, choose, least, refuse_groups
 from rcpkg.choice import folds as divisions
 from rcpkg.columns import as_labels, in_table
-from rcpkg.families import ClosedFormClassifier, Unsupported, can, require
+from rcpkg.families import ClosedFormClassifier, Scorer, Unsupported, can, require
 from rcpkg.families.portions import numbered
 from rcpkg.linalg import LOG_ROUNDING
 from rcpkg.progress import tell, telling
@@ -241,6 +241,15 @@ class RiskCalibrationCV(Learner):
         of_rows = {name: getattr(steps, name) for name in names if hasattr(steps, name)}
         vars(self).update(of_rows | {"preprocessing_": steps})
         return self
+
+    def scorer(self) -> Scorer:
+        """The calibrated model frozen to arrays, for one row at a time: `Scorer`; of no pipeline with steps."""
+        if hasattr(self, "preprocessing_") and any(step != "passthrough" for _, step in self.preprocessing_.steps):
+            raise ValueError(
+                "estimator has steps before the model, which a scorer leaves out: estimator_.scorer() takes rows as "
+                "preprocessing_ makes them"
+            )
+        return super().scorer()
 
     def _check_X(self, X: ArrayLike) -> Array:
         return super()._check_X(self.preprocessing_.transform(X) if hasattr(self, "preprocessing_") else X)

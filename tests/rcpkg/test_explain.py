@@ -8,9 +8,11 @@ import pytest
 from model_cases import ML, fitted
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_iris, load_wine
+from sklearn.exceptions import NotFittedError
 from sklearn.feature_selection import SelectKBest
+from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from rcpkg import (
     LDA,
@@ -22,6 +24,7 @@ from rcpkg import (
     KDependenceBayes,
     ProductModel,
     RiskCalibration,
+    RiskCalibrationCV,
     TableClassifier,
     explain,
 )
@@ -137,6 +140,28 @@ def test_a_pipeline_is_explained_by_its_last_step_with_the_names_that_this_step_
     assert_allclose(frame.loc[2, names[1]], found[2, 1])
     assert list(frame.columns) == list(pipeline.classes_)
     assert sufficient_sets(pipeline, X[:4]).features.shape == (4, 3)
+
+
+def doubled(X):
+    """What fills no gap, but has none without one in each feature."""
+    return 2 * X - X.mean(axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("step", [SimpleImputer(), SelectKBest(k=2), FunctionTransformer(doubled), "passthrough"])
+def test_a_calibrated_pipeline_is_explained_by_its_last_step(step):
+    X, y = load_iris(return_X_y=True)
+    whole = RiskCalibrationCV(make_pipeline(step, GaussianNB()), target_weights=[1.0]).fit(X, y)
+    last, rows = whole.estimator_, whole.preprocessing_.transform(X[60:62])
+    for model in whole, make_pipeline(whole).fit(X, y), make_pipeline("passthrough", whole).fit(X, y):
+        for method in "hidden", "shapley":
+            assert_array_equal(contributions(model, X[60:62], method), contributions(last, rows, method))
+        assert_array_equal(sufficient_sets(model, X[60:62]).features, sufficient_sets(last, rows).features)
+
+
+def test_what_is_not_fitted_is_not_explained():
+    for model in QDA(), TableClassifier(), make_pipeline(StandardScaler(), QDA()):
+        with pytest.raises(NotFittedError):
+            explain.contributions(model, [[1.0]])
 
 
 @pytest.mark.parametrize("package", ["polars", "pyarrow"])

@@ -29,6 +29,10 @@ def test_decision_regions_show_the_predictions(ax):
     for display in plotting.DecisionRegionsDisplay, plotting.ReliabilityDisplay:
         with pytest.raises(ValueError, match="y holds False, which is none of the classes a, b"):
             display.from_estimator(classifier, X, y == "b", ax=ax)
+    with pytest.raises(ValueError, match="y must have a label for each of the 40 rows of X; got 10"):
+        plotting.DecisionRegionsDisplay.from_estimator(classifier, X, y[:10], ax=ax)
+    with pytest.raises(ValueError, match="estimator must be fitted"):
+        plotting.DecisionRegionsDisplay.from_estimator(GaussianNB(), X, ax=ax)
     left, right, bottom, top = ax.images[0].get_extent()
     corner = classifier.predict([[left, bottom], [right, top]])
     values = ax.images[0].get_array()

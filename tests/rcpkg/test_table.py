@@ -101,7 +101,8 @@ def test_marks_of_missing_values_among_numbers_are_refused_with_the_remedy():
     pressure[::40] = "?"
     with pytest.raises(ValueError, match=r"'pressure' holds '\?' among numbers: read it as a missing value"):
         TableClassifier(candidates=FEW).fit(X.assign(pressure=pressure), y)
-    assert "vote" in TableColumns().fit(X.assign(vote=np.resize(["yes", "no", "?"], len(X)))).columns_.categories
+    for states in ["yes", "no", "?"], ["A", "B", "5", "-"], ["?"]:
+        assert "vote" in TableColumns().fit(X.assign(vote=np.resize(states, len(X)))).columns_.categories
 
 
 def test_columns_of_gaps_are_left_out_and_dates_are_refused():

@@ -10,6 +10,8 @@ import pytest
 from model_cases import MODELS, fitted, gaussian_rows, network_rows
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from rcpkg import (
     QDA,
@@ -135,6 +137,17 @@ def test_what_stands_for_a_missing_value_or_for_none_that_can_be(family):
                 scorer.predict_proba(given)
     with pytest.raises(ValueError, match="row must be a sequence, since the model knows no names; got set"):
         scorer.predict_proba({0, 1, 2})
+
+
+def test_steps_before_a_model_are_no_part_of_a_scorer():
+    X, y = gaussian_rows()
+    model = RiskCalibrationCV(make_pipeline("passthrough", QDA()), target_weights=[1.0]).fit(X, y)
+    assert_array_equal(model.scorer().predict_proba(X[0]), model.predict_proba(X[:1])[0])
+    model = model.set_params(estimator=make_pipeline(StandardScaler(), QDA())).fit(X, y)
+    with pytest.raises(ValueError, match="estimator has steps before the model, which a scorer leaves out"):
+        model.scorer()
+    row = model.preprocessing_.transform(X[:1])[0]
+    assert_array_equal(model.estimator_.scorer().predict_proba(row), model.predict_proba(X[:1])[0])
 
 
 def test_json_is_strict_and_of_one_format():
