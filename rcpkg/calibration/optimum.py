@@ -142,7 +142,12 @@ def along_the_fibre(objective: Objective, natural: Any) -> Iterate | None:
         start = fibre.iterate(np.zeros(fibre.dimension))
         if np.isfinite(start.evaluation.value):
             try:
-                return climb(fibre, Newton(), Converged(TOL), MOST_STEPS, start=start).point
+                path = climb(fibre, Newton(), Converged(TOL), MOST_STEPS, start=start)
+                if path.stop_reason != "converged":
+                    return path.point
+                # the step whose promise ended the way is known: with it the end tells nothing of the way but rounding
+                end = fibre.iterate(path.point.z - path.point.newton_step)
+                return end if np.isfinite(end.evaluation.value) else path.point
             except np.linalg.LinAlgError:  # the curvature is singular but for rounding
                 return None
     return None

@@ -145,6 +145,19 @@ def test_error_as_score_is_broken_by_log_loss():
     assert found.target_weight_ == best.target_weight
 
 
+@pytest.mark.parametrize("model", [LDA(), CategoricalNB(prior_strength=1.0)], ids=repr)
+def test_whole_weights_are_repetitions_within_folds(model):
+    X, y = load_iris(return_X_y=True)
+    X, folds = X.round(), list(StratifiedKFold(3).split(X, y))
+    weight = 1 + np.random.default_rng(0).integers(3, size=len(y))
+    rows = np.repeat(np.arange(len(y)), weight)
+    again = [[np.flatnonzero(np.isin(rows, part)) for part in fold] for fold in folds]
+    learner = RiskCalibrationCV(model, target="pooled", target_weights=[1.0, 10.0])
+    weighted = clone(learner).set_params(cv=folds).fit(X, y, weight).cv_results_
+    repeated = clone(learner).set_params(cv=again).fit(X[rows], y[rows]).cv_results_
+    assert_allclose(weighted[["log_loss", "error"]], repeated[["log_loss", "error"]], rtol=1e-6)
+
+
 def test_more_parameters_than_a_hessian_is_made_for_go_to_folds(monkeypatch):
     X, y = load_iris(return_X_y=True)
     monkeypatch.setattr(target_path, "MOST_PARAMETERS", 10)

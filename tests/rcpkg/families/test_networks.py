@@ -177,9 +177,14 @@ def test_mutual_information(monkeypatch, cells):
         assert_allclose(found, expected, atol=2e-12)
 
 
-def test_mutual_information_of_gaps():
+def test_mutual_information_of_weights_and_of_gaps():
     X, y = network_rows()
+    w = np.random.default_rng(0).integers(0, 4, size=len(y))
     places, given = X.astype(int), (np.array(STATES), 3)
+    weighted = structure.mutual_information(Rows.from_arrays(places, y, w), *given)
+    repeated = structure.mutual_information(Rows.from_arrays(np.repeat(places, w, axis=0), np.repeat(y, w)), *given)
+    for a, b in zip(weighted, repeated):
+        assert_allclose(a, b, atol=2e-12)
     gaps = places.copy()
     gaps[::5, 0], gaps[1::7, 1] = -1, -1
     of_class, pairs = structure.mutual_information(Rows.from_arrays(gaps, y), *given)
