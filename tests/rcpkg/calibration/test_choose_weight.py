@@ -146,7 +146,8 @@ def test_error_as_score_is_broken_by_log_loss():
 
 
 @pytest.mark.parametrize("model", [LDA(), CategoricalNB(prior_strength=1.0)], ids=repr)
-def test_whole_weights_are_repetitions_within_folds(model):
+def test_weights_count_in_the_means_of_rows_left_out(model):
+    """Within folds whole ones are repetitions; a single row is left out with all that it counts."""
     X, y = load_iris(return_X_y=True)
     X, folds = X.round(), list(StratifiedKFold(3).split(X, y))
     weight = 1 + np.random.default_rng(0).integers(3, size=len(y))
@@ -156,6 +157,11 @@ def test_whole_weights_are_repetitions_within_folds(model):
     weighted = clone(learner).set_params(cv=folds).fit(X, y, weight).cv_results_
     repeated = clone(learner).set_params(cv=again).fit(X[rows], y[rows]).cv_results_
     assert_allclose(weighted[["log_loss", "error"]], repeated[["log_loss", "error"]], rtol=1e-6)
+    path = TargetPath.from_estimator(model := clone(model), "pooled", *model._check_X_y(X, y), weight)
+    path.follow(1.0)
+    losses = -path.left_out()[0][np.arange(len(y)), y]
+    found = clone(learner).set_params(cv="loo").fit(X, y, weight).cv_results_.log_loss
+    assert found[0] == pytest.approx(np.average(losses, weights=weight), rel=1e-6)
 
 
 def test_more_parameters_than_a_hessian_is_made_for_go_to_folds(monkeypatch):
