@@ -33,12 +33,13 @@ from rcpkg.calibration.constants import (
     STINT,
     TEMPERS,
 )
-from rcpkg.calibration.curvature import MinimalForm, SecondMoments, Woodbury
+from rcpkg.calibration.curvature import MinimalForm, SecondMoments, Woodbury, WoodburyByDifferences
 from rcpkg.calibration.features import Features, products, squared, weighted_sums
 from rcpkg.calibration.logistic import Curvature, Diagonal, Evaluation, LogisticObjective
 from rcpkg.calibration.objective import Objective, log_posterior_of
 from rcpkg.calibration.rules import Losses
 from rcpkg.families import Statistics, Unsupported, can
+from rcpkg.families.gaussian_features import Hermite
 from rcpkg.linalg import EPS, ROUNDING, cholesky
 
 
@@ -241,7 +242,7 @@ class Conditional(Smooth):
         ridge = features.ridge() if l2 else None
         # in the differences from one class the diagonal blocks of many would be a poor curvature
         if F.target:
-            self.dense = self.form.size <= LARGEST
+            self.dense = self.form.size <= LARGEST or self._system(len(F.y)) <= 3 * LARGEST
         else:
             self.dense = (self.r - 1) * self.width <= (LARGEST if self.r == 2 else LARGEST_OF_MANY)
         free = self.r - 1 if self.dense else self.r
@@ -264,8 +265,8 @@ class Conditional(Smooth):
         """Dense, of some of the rows, of each class alone, or its diagonal."""
         n, K = len(self.data.y), self.width
         p = self.form.size if self.joint else self.data.size
-        self.by_class = self.r * K**2 <= KEPT
-        if self.joint and not self.by_class:
+        self.by_class = self.r * (K + (self.form.map.n_shared if self.joint else 0)) ** 2 <= KEPT
+        if self.joint and not (self.by_class or self.dense):
             raise Unsupported(f"{K} features of {self.r} classes are more than its Hessians are made for")
         # L-BFGS makes up for the rows that a sample lacks, but not for classes of many that do not act apart
         self.patience = 0 if not self.dense and n >= SAMPLE * K else PATIENCE
@@ -407,9 +408,8 @@ class Conditional(Smooth):
     def curvature(self, z: Array | None, damping: float = 0.0, shift: float = 0.0) -> Curvature | Diagonal | Woodbury:
         """H; or what stands for it, for as many passes over the rows as it costs."""
         if self.exact:
-            fewer = self.joint and not shift and self.rows * (self.r - 1) < self.form.size
-            by_rows = self._curvature_by_rows(z, damping) if fewer else None
-            return by_rows or super().curvature(z, damping, shift)
+            fewer = self.joint and not shift and self._system(self.rows) < self.form.size
+            return self._curvature_by_rows(z, damping) if fewer else super().curvature(z, damping, shift)
         if self._held is None or self._passes >= self.stint:
             self._held, self._passes = self._curvature_of_part(z, damping), 0
         return self._held
@@ -419,25 +419,30 @@ class Conditional(Smooth):
         known = self.exact and isinstance(point.curvature, Curvature)
         return point.curvature if known else super().curvature(point.z)
 
-    def _curvature_by_rows(self, z: Array | None, damping: float) -> Woodbury | None:
-        """H at z, or for None at equal posteriors, if the inverse of the target's part is known; with a share
-        ``damping`` of that part, and of the rows' at equal posteriors or more."""
+    def _system(self, n: int) -> float:
+        """Scores of n rows, or differences of classes, that `Woodbury` solves for; infinite if it does not."""
+        return (self.r - 1) * (self.width if self.form.map.n_shared else n) if self.form.map.full else np.inf
+
+    def _curvature_by_rows(self, z: Array | None, damping: float) -> Woodbury:
+        """H at z, or for None at equal posteriors, with a share ``damping`` of the target's part, and of the rows' at
+        equal posteriors or more."""
         model = self.joint.parameters(self.joint.mode if z is None else self.beta(z))
-        hermite = self.form.map.hermite(model)
-        if hermite is None:
-            return None
+        hermite, size = Hermite(self.form.map, model), (1 + damping) * self.share * self.joint.size
+        if self.form.map.n_shared:
+            C = self.data.curvature(None if z is None else self.scored(z))
+            C += damping * self.data.curvature(None) if damping else 0.0
+            return WoodburyByDifferences(self.form, hermite, size, C)
         P = np.full((self.r, self.rows), 1 / self.r)
         if z is not None:
             scores = self.form.features @ self.data.coefficients(self.scored(z)).T
             P = (np.exp(log_posterior(scores, np.log(P[:, 0]))).T + damping * P) / (1 + damping)
         weight = np.ones(self.rows) if self.data.weight is None else self.data.weight
-        size = (1 + damping) * self.share * self.joint.size
         return Woodbury(self.form, hermite, size, P, (1 + damping) / self.size * weight, self.certain)
 
     def _curvature_of_part(self, z: Array, damping: float) -> Curvature | Diagonal:
         part = self.part
         if self.dense:
-            return Smooth.curvature(part, z, damping)
+            return part.curvature(z, damping)
         if not self.by_class:
             h, flat = (self.data.diagonal(V).ravel() for V in (self.scored(z), self.scored(0 * z)))
             return Diagonal(np.maximum(h + damping * flat, EPS * np.where(flat > 0, flat, 1.0)))

@@ -12,7 +12,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from rcpkg.base import Array, GenerativeClassifier, InvalidStatistics, log_posterior
 from rcpkg.calibration.climb import climb
 from rcpkg.calibration.conditional import Conditional, Iterate
-from rcpkg.calibration.constants import AHEAD, BLOCKS, DIFFERENCE, LOOKED_AT, LOST, PROBES, SAFE_TOL, WORSE
+from rcpkg.calibration.constants import AHEAD, BLOCKS, DIFFERENCE, LARGEST, LOOKED_AT, LOST, PROBES, SAFE_TOL, WORSE
 from rcpkg.calibration.objective import Objective, log_posterior_of, rows_at, target_parameters
 from rcpkg.calibration.rules import row_losses
 from rcpkg.calibration.steps import Safe
@@ -291,7 +291,7 @@ def optimism(point: Iterate, prepared: Family, target: str | ClosedFormClassifie
     s(x_i, y_i) with signs ε_i by chance: a mean of `PROBES` draws (Hutchinson 1990), which all rows rise by alike.
     """
     F, z, r, K = point.objective, point.z, point.objective.r, point.objective.width
-    curvature = F.dense_curvature(point) if F.exact else point.curvature
+    curvature = F.dense_curvature(point) if F.exact and F.form.size <= LARGEST else point.curvature
     half, order = max(LOOKED_AT // F.data.free // 2, 1), np.argsort(-losses, kind="stable")
     index = np.concatenate([order[:half], order[half:][evenly(len(order) - half, half)]])
     times = np.ones(len(index))  # that a row stands for

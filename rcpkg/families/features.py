@@ -28,6 +28,7 @@ class FeatureMap:
     n: int  # rows
     n_by_class: int
     n_shared: int = 0
+    full = False  # whether they are those of Gaussian classes with full covariances, of which `Hermite` knows M⁻¹
     totalled: NDArray[np.bool_]  # of the own features: whether targets by totals need but their sum over classes
     table: Array | csr_array | None = None  # the own features (n, k), where they are held and not formed anew
     entries: float  # number of own features of all rows that are not zero
@@ -92,10 +93,6 @@ class FeatureMap:
         if covariance.ndim == 2:  # of features that are independent
             covariance = covariance[:, :, None] * np.eye(self.n_by_class)
         return mean, covariance
-
-    def hermite(self, parameters: Any) -> Any:
-        """`Hermite` of Gaussian classes with full covariances of their own; None for others."""
-        return None
 
 
 class ProductFeatures(FeatureMap):

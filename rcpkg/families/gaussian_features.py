@@ -58,9 +58,9 @@ class Monomials(FeatureMap):
         """Mᵀa and MᵀAM."""
         return self.form.transformed(first, M.T), self.form.congruent(second, M)
 
-    def _join(self, first: Array, second: Array) -> tuple[Array, Array]:
-        """Own and shared entries, from those of each degree."""
-        entries = second[..., self.i, self.j] if self.full else second
+    def _join(self, first: Array, second: Array, each: Array | float = 1.0) -> tuple[Array, Array]:
+        """Own and shared entries, from those of each degree, of the second times ``each``."""
+        entries = (second[..., self.i, self.j] if self.full else second) * each
         return (first, entries) if self.common else (np.hstack([first, entries]), np.empty(0))
 
     def _split(self, by_class: Array, shared: Array, each: Array | float = 1.0) -> tuple[Array, Array]:
@@ -91,11 +91,7 @@ class Monomials(FeatureMap):
 
     def coefficients(self, natural: Statistics) -> tuple[Array, Array, Array]:
         eta = self._moved(natural, self.shift)
-        by_class, shared = self._join(*self._congruent(eta.first, eta.second, self.inverse.T))
-        if self.common:
-            return eta.count, by_class, shared * self.twice
-        by_class[:, len(self.x) :] *= self.twice
-        return eta.count, by_class, shared
+        return eta.count, *self._join(*self._congruent(eta.first, eta.second, self.inverse.T), self.twice)
 
     def natural(self, constant: Array, by_class: Array, shared: Array) -> Statistics:
         first, second = self._congruent(*self._split(by_class, shared, 1 / self.twice), self.factor.T)
@@ -132,43 +128,59 @@ class Monomials(FeatureMap):
             covariance[:, d:, d:][:, rest, rows] = square.swapaxes(1, 2)
         return np.hstack([mean, T[:, i, j]]), covariance
 
-    def hermite(self, parameters: Any) -> "Hermite | None":
-        return Hermite(self, parameters) if self.full and not self.common else None
-
 
 class Hermite:
-    """M_y⁻¹ of the second moments M_y = p(y) E[f fᵀ | y] of f = (1, own features), for full covariances of each class.
+    """M⁻¹ of the second moments M of (e_y ⊗ f(x), shared(x)) with f = (1, own features), for full covariances.
 
     Hermite's polynomials 1, u_a, u_a u_b (a < b) and (u_a² − 1)/√2 of the whitened rows u of a class are uncorrelated,
-    and of variance one: M_y⁻¹ is the matrix of their coefficients times its transpose, over p(y), which takes d³
-    multiplications for a vector and d for two rows, where a Cholesky factor takes d⁶/24.
+    and of variance one: of M_y = p(y) E[f fᵀ | y] the inverse is the matrix of their coefficients times its transpose,
+    over p(y), which takes d³ multiplications for a vector and d for two rows, where a Cholesky factor takes d⁶/24.
+    Where classes share a covariance, those of second degree are added up over them.
     """
 
-    def __init__(self, features: Monomials, parameters: Any) -> None:
-        self.x, self.prior = features.x, np.exp(parameters.log_prior)
-        mean = features.form.transformed(parameters.mean - features.origin, features.factor.T)
-        whitener = parameters.whitener @ features.inverse.T
-        self.root = np.zeros((len(mean), *np.add(whitener.shape[1:], 1)))  # of (1, u) = root (1, x̃)
+    def __init__(self, features: Any, parameters: Any) -> None:
+        self.map, self.prior = features, np.exp(parameters.log_prior)
+        self.mean = features.form.transformed(parameters.mean - features.origin, features.factor.T)
+        whitener, (r, d) = parameters.whitener @ features.inverse.T, self.mean.shape
+        self.root = np.zeros((r, 1 + d, 1 + d))  # of (1, u) = root (1, x̃)
         self.root[:, 0, 0], self.root[:, 1:, 1:] = 1.0, whitener
-        self.root[:, 1:, 0] = -features.form.times(whitener, mean)
+        self.root[:, 1:, 0] = -features.form.times(whitener, self.mean)
         self.precision = self.root.mT @ self.root
-        self.places = np.triu_indices(self.precision.shape[1])
-        self.twice = np.where(np.equal(*self.places), 1.0, 2.0)
 
-    def solve(self, sums: Array) -> Array:
-        """M_y⁻¹ of sums (r, K) of each class."""
-        P, (i, j) = self.precision, self.places
+    def solve(self, count: Array, by_class: Array, shared: Array) -> tuple[Array, Array, Array]:
+        """M⁻¹ of sums: counts, which add up to zero where classes share a covariance, own and shared ones."""
+        P, m, common = self.precision, self.mean, self.map.common
+        first, second = self.map._split(by_class, shared)
+        if common:  # so dealt out among the classes that these agree on the coefficients of second degree
+            half = (first - count[:, None] / 2 * m)[:, :, None] * m[:, None]
+            about = half + half.mT
+            second = about + self.prior[:, None, None] * (second - about.sum(axis=0))
         S = np.empty_like(P)  # Σ (1, x̃)(1, x̃)ᵀ
-        S[:, i, j] = S[:, j, i] = sums
+        S[:, 0, 0], S[:, 0, 1:], S[:, 1:, 0], S[:, 1:, 1:] = count, first, first, second
         projected = P @ S
-        square = projected @ P - S[:, :1, :1] * P
-        square[:, 0, 0] += (len(self.x) + 3) * S[:, 0, 0] - projected.trace(axis1=1, axis2=2)
-        return square[:, i, j] * (0.5 * self.twice / self.prior[:, None])
+        square = projected @ P - (0.0 if common else S[:, :1, :1] * P)
+        square[:, 0, 0] += (2 if common else m.shape[1] + 3) * count - projected.trace(axis1=1, axis2=2)
+        square *= 0.5 / self.prior[:, None, None]
+        second = square[0 if common else slice(None), 1:, 1:]
+        return square[:, 0, 0], *self.map._join(2 * square[:, 0, 1:], second, self.map.twice)
+
+    def between(self) -> Array:
+        """M⁻¹ for the differences from the first of classes that share a covariance, (r − 1, r − 1, 1 + d, 1 + d)."""
+        P, (r, d) = self.precision, self.mean.shape
+        p = self.mean @ P[0, 1:, 1:]
+        product, ends = p @ self.mean.T, np.empty((r, r, 1 + d))
+        ends[:, :, 0], ends[:, :, 1:] = -product, p
+        found = ends[..., None] * ends.swapaxes(0, 1)[:, :, None]
+        found[:, :, 0, 0] /= 2
+        found[:, :, 1:, 1:] += product[:, :, None, None] * P[0, 1:, 1:]
+        found[range(r), range(r)] += P / self.prior[:, None, None]
+        found = found[1:] - found[:1]
+        return found[:, 1:] - found[:, :1]
 
     def whitened(self) -> tuple[Array, Array]:
         """v = (1, u) of the rows, shape (r, n, 1 + d), and e, shape (r, n), with which f(x_i)ᵀ M_y⁻¹ f(x_j) is
         (⟨v_i, v_j⟩² + e_i + e_j) / 2 p(y)."""
-        V = self.x.T @ self.root[:, :, 1:].mT + self.root[:, None, :, 0]
+        V = self.map.x.T @ self.root[:, :, 1:].mT + self.root[:, None, :, 0]
         return V, 0.5 * (V.shape[2] + 2) - np.einsum("yid,yid->yi", V, V)
 
 

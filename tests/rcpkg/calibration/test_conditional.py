@@ -22,9 +22,10 @@ from rcpkg import (
 from rcpkg.base import log_posterior
 from rcpkg.calibration import Objective, Target
 from rcpkg.calibration.conditional import Conditional
-from rcpkg.calibration.curvature import Woodbury
+from rcpkg.calibration.curvature import Woodbury, WoodburyByDifferences
 from rcpkg.calibration.newton import Newton
 from rcpkg.calibration.target_path import TargetPath
+from rcpkg.families.gaussian_features import Hermite
 
 
 def log_loss(model, X, y):
@@ -130,12 +131,46 @@ def test_rows_that_are_fewer_than_coordinates_solve_as_the_hessian_does(r, dampi
     assert 1 - 1e-9 <= g @ some.solve(g) / of_all <= 1 + 60 * F.certain  # as 1 + UᵀA⁻¹U is at most so much greater
 
 
+@pytest.mark.parametrize("r", [2, 3])
+@pytest.mark.parametrize("damping", [0.0, 0.5])
+def test_differences_of_classes_that_share_a_covariance_solve_as_the_hessian_does(r, damping):
+    """At a point and at equal posteriors; damping adds the part of the target, and of rows at equal posteriors."""
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % r
+    X = rng.normal(size=(60, 8)) @ rng.normal(size=(8, 8)) + 4 * y[:, None] * rng.normal(size=8)
+    path = TargetPath.from_estimator(LDA().fit(X, y), "pooled", X, y, rng.uniform(size=60) + 0.5)
+    F = path.conditional.with_weight(0.3)
+    point = F.evaluate(None)
+    g = point.evaluation.gradient
+    for z in point.z, None:
+        H, by_differences = F.hessian(z), F.curvature(z, damping)
+        H = H + damping * F.share * F.joint.size * F.form.covariance(F._joint_moments(z))
+        H[F.of_scores, F.of_scores] += damping * F.data.curvature(None)
+        assert isinstance(by_differences, WoodburyByDifferences)
+        assert np.allclose(H @ by_differences.solve(g), g, rtol=0, atol=1e-10 * np.abs(g).max())
+        columns = by_differences.solve(np.stack([g, -2 * g], axis=1))
+        assert np.allclose(columns, np.outer(by_differences.solve(g), [1, -2]), rtol=1e-12, atol=0)
+
+
+@pytest.mark.parametrize("model", [LDA(), QDA()])
+def test_many_features_of_few_rows_need_no_hessian_as_a_matrix(model, monkeypatch):
+    """A search for which a matrix of all coordinates is too large ends at the optimum of one for which it is not."""
+    rng, y = np.random.default_rng(0), np.arange(60) % 2
+    X = rng.normal(size=(60, 12)) + y[:, None]
+    fits = [RiskCalibration(model, target_weight=0.3).fit(X, y).predict_proba(X)]
+    for place in "conditional", "left_out":
+        monkeypatch.setattr(f"rcpkg.calibration.{place}.LARGEST", 60)
+    monkeypatch.setattr("rcpkg.calibration.conditional.Conditional.hessian", None)
+    fits.append(RiskCalibration(model, target_weight=0.3).fit(X, y).predict_proba(X))
+    assert np.allclose(*fits, rtol=0, atol=1e-7)
+
+
 def test_rows_without_doubt_leave_the_curvature_of_the_target():
     rng, y = np.random.default_rng(0), np.arange(30) % 3
     X = rng.normal(size=(30, 8)) + y[:, None]
     F = TargetPath.from_estimator(QDA().fit(X, y), "pooled", X, y).conditional.with_weight(0.3)
     z, size, g = F.anchor, F.share * F.joint.size, F.evaluate(None).evaluation.gradient
-    hermite = F.form.map.hermite(F.joint.parameters(F.joint.mode))
+    hermite = Hermite(F.form.map, F.joint.parameters(F.joint.mode))
     for least in (0.0, 5e-324, 1e-200):
         P = np.maximum(np.eye(3)[:, y], least)
         with np.errstate(divide="raise", invalid="raise"):
