@@ -148,6 +148,8 @@ def test_steps_before_a_model_are_no_part_of_a_scorer():
         model.scorer()
     row = model.preprocessing_.transform(X[:1])[0]
     assert_array_equal(model.estimator_.scorer().predict_proba(row), model.predict_proba(X[:1])[0])
+    model = model.set_params(estimator=QDA()).fit(X, y)  # which forgets the steps
+    assert_array_equal(model.scorer().predict_proba(X[0]), model.predict_proba(X[:1])[0])
 
 
 def test_json_is_strict_and_of_one_format():
