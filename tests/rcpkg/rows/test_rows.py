@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 from model_cases import ML, gaussian_rows, network_rows, rows_for
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_array
 from sklearn.base import clone
 
 from rcpkg import (
@@ -253,6 +254,15 @@ class TestChoiceOfTheWeight:
         y[0] = 9
         with pytest.raises(ValueError, match="class 9 has no row in the training part of a fold"):
             RiskCalibrationCV(LDA(), cv=3).fit(Rows.from_arrays(X, y, block_size=99))
+
+
+@pytest.mark.parametrize("name", ["MultinomialNB", "BernoulliNB"])
+def test_sparse_rows(name):
+    X, y = rows_for(name)
+    X = csr_array(X)
+    whole, parts = (clone(ML[name]).fit(Rows.from_arrays(X, y, block_size=size)) for size in (None, 7))
+    assert_array_equal(parts.statistics_.ravel(), clone(ML[name]).fit(X, y).statistics_.ravel())
+    assert_array_equal(parts.predict_proba(X), whole.predict_proba(X))
 
 
 @pytest.mark.parametrize("block_size", [1000, 53])
