@@ -321,8 +321,9 @@ class Conditional(Smooth):
     start = None  # of a climb: the closed form, or with a target where its path begins
 
     def evaluate(self, statistics: Statistics | None) -> Iterate:
-        """The point of ``statistics``, or of the closed form."""
-        return self.at_natural(closed_form_of(self.source, statistics))
+        """The point of ``statistics``, or of the closed form; of the target where rounding leaves that no model."""
+        point = self.at_natural(closed_form_of(self.source, statistics))
+        return self.iterate(self.anchor) if self.joint and np.isinf(point.evaluation.value) else point
 
     def at_natural(self, natural: Statistics) -> Iterate:
         """The point of an η."""
@@ -408,7 +409,9 @@ class Conditional(Smooth):
     def curvature(self, z: Array | None, damping: float = 0.0, shift: float = 0.0) -> Curvature | Diagonal | Woodbury:
         """H; or what stands for it, for as many passes over the rows as it costs."""
         if self.exact:
-            fewer = self.joint and not shift and self._system(self.rows) < self.form.size
+            # of shared covariances where H would not fit: the system loses digits if a feature hardly varies in classes
+            most = LARGEST if self.form.map.n_shared else self._system(self.rows)
+            fewer = self.joint and not shift and np.isfinite(self._system(self.rows)) and most < self.form.size
             return self._curvature_by_rows(z, damping) if fewer else super().curvature(z, damping, shift)
         if self._held is None or self._passes >= self.stint:
             self._held, self._passes = self._curvature_of_part(z, damping), 0

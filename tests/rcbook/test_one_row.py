@@ -9,4 +9,6 @@ from rcbook.experiments.studies import one_row as study
 def test_the_stored_run_meets_the_bars(model, bar):
     stored = results("study", study.STUDY_NAME).set_index(["row", "metric"]).value[model]
     scored = stored[stored.index.str.contains("scorer")]
-    assert len(scored) == 2 and (scored <= bar).all()
+    new = scored.index.str.contains("new pattern")  # of missing values, which full covariances have to factor first
+    assert len(scored) == 3 and (scored[~new] <= bar).all()
+    assert (scored[new] <= bar).all() or "QDA" in model
