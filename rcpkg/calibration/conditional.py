@@ -409,9 +409,9 @@ class Conditional(Smooth):
     def curvature(self, z: Array | None, damping: float = 0.0, shift: float = 0.0) -> Curvature | Diagonal | Woodbury:
         """H; or what stands for it, for as many passes over the rows as it costs."""
         if self.exact:
-            # of shared covariances where H would not fit: the system loses digits if a feature hardly varies in classes
-            most = LARGEST if self.form.map.n_shared else self._system(self.rows)
-            fewer = self.joint and not shift and np.isfinite(self._system(self.rows)) and most < self.form.size
+            fewer = self.joint and not shift and self._system(self.rows) < self.form.size
+            # with shared covariances the system loses digits where a feature hardly varies in classes: H, where it fits
+            fewer = fewer and (self.form.size > LARGEST or not self.form.map.n_shared)
             return self._curvature_by_rows(z, damping) if fewer else super().curvature(z, damping, shift)
         if self._held is None or self._passes >= self.stint:
             self._held, self._passes = self._curvature_of_part(z, damping), 0

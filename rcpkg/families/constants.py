@@ -1,8 +1,6 @@
 """Numbers that decide something in this room: what each means, where it comes from, what half or twice of it does."""
 
-from math import log10
-
-from rcpkg.linalg import EPS, ROUNDING
+from rcpkg.linalg import EPS
 
 # Rounding -------------------------------------------------------------------------------------------------------------
 # Far above the rounding of a float and far below what rows tell: half or twice decides otherwise only for statistics
@@ -16,7 +14,7 @@ VARIANCE_ROUNDING = EPS / LEAST_DIGITS
 #: otherwise only for values that are nearly the same
 SAME_VALUE = 1e-6
 #: Decimals of a mutual information in nats; beyond them is rounding, which must not decide between equal features
-DECIMALS = round(-log10(ROUNDING))
+DECIMALS = 12
 #: A mean that lies farther from the median, in typical deviations, is no origin: moments about it lose eight digits
 FAR_MEAN = 1e4
 
@@ -47,7 +45,7 @@ LOST = 1e-4
 
 #: Cells of the tables of all classes, of families or of pairs of features: 128 MB for each copy. Half or twice moves
 #: the networks that are refused, and the parents that are passed over, by a feature of two states; a feature whose
-#: pairs of states with all others are more is nearly an identifier, and gets no parent.
+#: pairs of states with all others are more than half of it is nearly an identifier, and gets no parent.
 LARGEST_TABLES = 2**24
 #: A larger code is taken for an identifier or a measurement, not a category
 LARGEST_CODE = 2**20

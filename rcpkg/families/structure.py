@@ -18,14 +18,14 @@ def mutual_information(rows: Rows, n_states: NDArray[np.intp], n_classes: int) -
 
     Of each pair the rows count in which both features are known. The pairs of states are counted by products of
     indicators, for as many features at a time as `LARGEST_TABLES` allows; more passes are made only where there are
-    many. A feature whose pairs alone would be more, being nearly an identifier, has the information zero.
+    many. A feature of more pairs of states than half of it, being nearly an identifier, has the information zero.
 
     X of the ``rows`` are states 0 … r_j − 1, r_j = ``n_states``, and −1 where they are not known; y are numbers of
     ``n_classes`` classes, or weights of these. Arrays (d,) and (d, d), the latter symmetric with zeros on its diagonal,
     are rounded to `DECIMALS`.
     """
     d, K = len(n_states), int(n_states.sum())
-    pairs, few = np.zeros((d, d)), n_states * K * n_classes <= LARGEST_TABLES
+    pairs, few = np.zeros((d, d)), 2 * n_states * K <= LARGEST_TABLES
     first = 0
     while first < d:
         within = np.searchsorted(np.cumsum(n_states[first:]), LARGEST_TABLES // (K * n_classes), side="right")

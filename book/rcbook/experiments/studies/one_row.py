@@ -1,6 +1,7 @@
 """Time of one row and of a batch beside scikit-learn, and of Shapley values, as ratios of one run (chapter 13; ours).
 
-500 training rows of 20 features and two classes; one row, the same with three values hidden, and 10,000 rows. Each call
+500 training rows of 20 features and two classes; one row, the same with three values hidden, as a
+pattern that the scorer has met and as one that it has not, and 10,000 rows. Each call
 is timed by the processor in `ROUNDS` rounds of `CALLS` calls, in turns with scikit-learn's `GaussianNB` on the complete
 row or rows, and the least time of each counts. Two runs before were by the clock, while other programs shared the
 processor: with 10 calls in a turn, where the caches of the call before count, the scorers took with gaps .105 of that
