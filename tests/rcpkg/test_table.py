@@ -2,6 +2,7 @@
 
 import pickle
 import time
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -10,11 +11,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import ShuffleSplit
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
-from rcpkg import TAN, GaussianNB, ProductModel, RiskCalibration, RiskCalibrationCV, TableClassifier
-from rcpkg.table import Candidate, Columns, TableColumns, as_frame, candidates_of
+from rcpkg import TAN, CategoricalNB, GaussianNB, ProductModel, RiskCalibration, RiskCalibrationCV, TableClassifier
+from rcpkg.table import Candidate, Columns, TableColumns, _fitted, as_frame, candidates_of
 
 FEW = [("closed", GaussianNB(prior_strength=1.0)), ("calibrated", RiskCalibration(GaussianNB(prior_strength=1.0)))]
 
@@ -183,19 +185,18 @@ def test_one_seed_one_choice(fitted):
 
 def test_the_simplest_within_a_standard_error_is_taken():
     rng = np.random.default_rng(0)
-    y = np.arange(200) % 2
     best = rng.uniform(0.3, 0.5, size=200)
-    losses, noise = np.zeros((3, 2, 200)), rng.standard_normal(200)
-    losses[:, 1] = best + 0.2, best + 0.004 + 0.1 * (noise - noise.mean()), best
+    losses, noise = np.zeros((4, 2, 200)), rng.standard_normal(200)
+    losses[:, 1] = best + 0.3, best + 0.2, best + 0.004 + 0.1 * (noise - noise.mean()), best
     model = TableClassifier()
     model.classes_ = np.array([0, 1])
     ranked = [Candidate(name, None, rank=k) for k, name in enumerate("abc")]
-    model._take(ranked, losses, np.zeros(3), [""] * 3, y, None)
-    more = losses[1, 1] - best
+    model._take(ranked, losses, np.zeros(3), [""] * 3, None)
+    more = losses[2, 1] - best
     expected = "b" if more.mean() <= more.std() / np.sqrt(200) else "c"
     assert model.report_.candidate[model.report_.taken].tolist() == [expected]
     assert_allclose(model.report_.std_error.iloc[2], more.std() / np.sqrt(200))
-    model._take([candidate._replace(rank=0) for candidate in ranked], losses, np.zeros(3), [""] * 3, y, None)
+    model._take([candidate._replace(rank=0) for candidate in ranked], losses, np.zeros(3), [""] * 3, None)
     assert model.report_.candidate[model.report_.taken].tolist() == ["c"]
 
 
@@ -219,10 +220,62 @@ def test_rows_that_a_splitter_never_holds_out_judge_nothing():
     X, y = table(gaps=0.0)
     cv, frame = ShuffleSplit(2, test_size=0.2, random_state=0), X[["size", "income"]]
     report = TableClassifier(candidates=FEW, cv=cv).fit(frame, y, sample_weight=np.ones(120)).report_
-    held = np.unique(np.concatenate([test for _, test in cv.split(frame)]))
-    assert np.isfinite(report.log_loss).all() and len(held) < 120
-    first = report.log_loss[0], -np.log(np.unique(y[held], return_counts=True)[1] / len(held))
-    assert first[0] == pytest.approx(first[1] @ np.unique(y[held], return_counts=True)[1] / len(held))
+    loss = np.full(120, np.nan)
+    for train, test in cv.split(frame):
+        loss[test] = [-np.log((y[train] == y[i]).mean()) for i in test]
+    assert np.isfinite(report.log_loss).all() and np.isnan(loss).any()
+    assert report.log_loss[0] == pytest.approx(np.nanmean(loss))
+
+
+@pytest.mark.parametrize("gaps", [0.0, pytest.param(0.1, marks=pytest.mark.slow)])
+def test_nothing_of_a_candidate_has_seen_the_label_of_a_row_that_judges_it(gaps):
+    """Its probabilities of both classes, from tables in which the row has one or the other, then add up to one."""
+    X, y = table(gaps=gaps)
+    held, reports = 5, []
+    train = np.delete(np.arange(len(y)), held)
+    for label in "ill", "well":
+        y[held] = label
+        reports.append(TableClassifier(cv=[(train, [held])], random_state=0).fit(X, y).report_)
+    assert "naive Bayes of intervals, calibrated" in set(reports[0].candidate)
+    probability = np.exp([-report.log_loss for report in reports])
+    assert_allclose(probability.sum(axis=0), 1.0)
+    assert_allclose(probability[0, 0], (y[train] == "ill").mean())
+
+
+def test_the_class_frequencies_err_where_classes_are_equally_frequent():
+    X, y = table(gaps=0.0)
+    report = TableClassifier(candidates=FEW, cv=3, random_state=0).fit(X[["size"]], y).report_
+    assert report.error[0] == pytest.approx(0.5, abs=0.05)
+
+
+def test_rows_that_choose_a_weight_have_no_say_in_the_cuts():
+    """Of many columns of noise some have cuts, with which rows that had a say in them have a log-loss of .33."""
+    rng = np.random.default_rng(0)
+    noise = pd.DataFrame(rng.standard_normal((30, 100))).rename(columns=str)
+    y = rng.permutation(np.arange(30) % 2)
+    columns = TableColumns().fit(noise).columns_
+    found = {c.name: c for c in candidates_of(columns, np.bincount(y), gaps=False)}
+    candidate = found["naive Bayes of intervals, calibrated"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        chosen = _fitted(candidate, columns, noise, y, None)[-1]
+    assert chosen.cv_results_.log_loss.min() > np.log(2) - 0.05
+
+
+def test_classes_of_few_rows_leave_intervals_one_weight():
+    X, y = table(n=60, gaps=0.0)
+    y = np.where(np.arange(60) < 2, "rare", y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        report = TableClassifier(random_state=0).fit(X[["size", "income"]], y).report_.set_index("candidate")
+    assert not report.note["naive Bayes of intervals, calibrated"]
+
+
+def test_columns_that_are_cut_read_labels():
+    X, y = table(gaps=0.0)
+    cut = make_pipeline(TableColumns(intervals=True), RiskCalibrationCV(CategoricalNB(prior_strength=1.0)))
+    with pytest.warns(UserWarning, match="TableColumns has read the labels of the rows that are left out"):
+        cut.fit(X[["size", "income"]], y)
 
 
 def test_a_cost_decides_and_chooses_nothing():
@@ -289,7 +342,7 @@ def test_a_candidate_ends_with_the_fold_in_which_the_budget_is_spent():
 
 def test_wide_tables_have_no_candidate_of_a_covariance():
     numbers = [f"x{j}" for j in range(168)]
-    names = [c.name for c in candidates_of(Columns(numbers, [], []), 10_000, gaps=False)]
+    names = [c.name for c in candidates_of(Columns(numbers, [], []), [5000, 5000], gaps=False)]
     assert "shared variances, calibrated" in names and not any("DA" in name or "full" in name for name in names)
 
 
@@ -324,9 +377,9 @@ def test_gaps_in_view_are_judged():
 def test_candidates_of_other_tables():
     X, _ = table()
     only = as_frame(X[["colour"]])
-    names = [c.name for c in candidates_of(TableColumns().fit(only).columns_, 120, True)]
+    names = [c.name for c in candidates_of(TableColumns().fit(only).columns_, [60, 60], True)]
     assert names == ["naive Bayes", "naive Bayes, calibrated", "mixture of 2, calibrated", "mixture of 3, calibrated"]
-    found = candidates_of(TableColumns().fit(X).columns_, 4, False)
+    found = candidates_of(TableColumns().fit(X).columns_, [2, 2], False)
     assert not any("QDA" in c.name or "full" in c.name for c in found)
     assert isinstance(found[0].model, ProductModel)
 
