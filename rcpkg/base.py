@@ -30,7 +30,16 @@ UNLABELLED = "the label -1 is taken for a class like the others: leave out rows 
 
 
 class InvalidStatistics(ValueError):
-    """Statistics from which no valid parameters follow (a negative count, a singular covariance, ...)."""
+    """Statistics from which no valid parameters follow (a negative count, a singular covariance, ...).
+
+    Examples
+    --------
+    >>> from rcpkg import QDA
+    >>> QDA(singular_ridge=0.0).fit([[0.0], [0.0], [1.0], [2.0]], ["a", "a", "b", "b"])
+    Traceback (most recent call last):
+        ...
+    rcpkg.base.InvalidStatistics: feature 0 has no positive variance within class a, with n = 2 rows ...
+    """
 
 
 def log_posterior(joint: Array, log_prior: Array | float) -> Array:
@@ -207,6 +216,22 @@ class GenerativeClassifier(Classifier):
 
     A joint model that gives ``expected_rows(X, W)``, Σ_y W_iy E[x_i | what is there of x_i, y], takes rows with gaps
     (NaN) in predictions, for which ``_joint_log_proba`` marginalises; only it has the methods that tell of p(x).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from rcpkg import QDA
+    >>> model = QDA().fit(*load_iris(return_X_y=True))
+    >>> gappy = [[5.9, 3.2, 4.8, None]]
+    >>> model.predict(gappy), model.predict_proba(gappy).round(2)
+    (array([2]), array([[0.  , 0.43, 0.57]]))
+    >>> model.predict_proba(gappy, class_prior=[0.2, 0.6, 0.2]).round(2)
+    array([[0.  , 0.69, 0.31]])
+    >>> model.score_samples(gappy).round(2), model.conditional_mean(gappy).round(2)
+    (array([-2.18]), array([[5.9 , 3.2 , 4.8 , 1.87]]))
+    >>> joint = model.predict_joint_log_proba(gappy)
+    >>> np.allclose(log_posterior(joint, 0.0), model.predict_log_proba(gappy)), model.decision_function(gappy).shape
+    (True, (1, 3))
     """
 
     __metadata_request__predict = __metadata_request__predict_proba = WITHOUT_SETTER

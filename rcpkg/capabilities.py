@@ -65,12 +65,24 @@ def _asked(model: Any) -> Any:
 
 
 def can(model: Any, capability: str) -> bool:
-    """Whether ``model``, a family or a classifier that has one, gives what a ``capability`` of `NEEDS` takes."""
+    """Whether ``model``, a family or a classifier that has one, gives what a ``capability`` of `NEEDS` takes.
+
+    >>> from rcpkg import QDA, MultinomialNB
+    >>> can(QDA(), "sampling"), can(QDA(), "target='nested'"), can(MultinomialNB(), "target='nested'")
+    (True, False, False)
+    """
     return gives(*NEEDS[capability])(_asked(model))
 
 
 def require(model: Any, capability: str) -> None:
-    """Say by `Unsupported` what ``model``, a family or a classifier that has one, lacks for a ``capability``."""
+    """Say by `Unsupported` what ``model``, a family or a classifier that has one, lacks for a ``capability``.
+
+    >>> from rcpkg import MultinomialNB
+    >>> require(MultinomialNB(), "target='nested'")
+    Traceback (most recent call last):
+        ...
+    rcpkg.capabilities.Unsupported: target='nested' needs nested_parameters, which MultinomialFamily ...
+    """
     family = _asked(model)
     missing = [method for method in NEEDS[capability] if not hasattr(family, method)]
     if missing:

@@ -42,6 +42,10 @@ def choose(
     The ``errors`` (or costs) and ``log_losses``, -log p(y | x), are those of each model of the grid (...) on each of n
     rows, or folds, with ``weights`` (n,); models without probabilities have no log-losses. Only models ``among`` those
     of a boolean array (...) are chosen. Raises `InvalidStatistics` if all log-losses that are asked for are infinite.
+
+    >>> errors, log_losses = np.array([[0, 1], [0, 1]]), np.array([[0.1, 0.9], [0.1, 0.7]])
+    >>> choose(errors, log_losses).place, choose(errors, log_losses, scoring="log_loss").log_loss.round(2)
+    ((1,), array([0.5, 0.4]))
     """
     error, best = np.average(errors, axis=-1, weights=weights), among
     log_loss = None if log_losses is None else mean_log_loss(log_losses, weights)

@@ -64,6 +64,11 @@ def mdl_cuts(x: ArrayLike, y: ArrayLike) -> Array:
     References
     ----------
     Fayyad and Irani (1993); wanbia2014 §IV.
+
+    Examples
+    --------
+    >>> mdl_cuts(np.arange(20.0), np.arange(20) >= 8)
+    array([7.5])
     """
     x, y = np.asarray(x, dtype=float), np.asarray(y)
     if x.shape != y.shape or x.ndim != 1:

@@ -8,7 +8,8 @@ Examples
 >>> model = RiskCalibration(QDA()).fit(X, y)
 >>> plotting.WaterfallDisplay.from_estimator(model, X[70:71]).alt_
 'Bars that lead the log odds of 2 against 1 from -0.01 to 0.07 nats: ...'
->>> shown = plotting.ReliabilityDisplay.from_estimator(model, X, y)
+>>> shown = plotting.ReliabilityDisplay.from_estimator(model, X, y).plot()
+>>> shown = plotting.ReliabilityDisplay.from_predictions(y, model.predict_proba(X), classes=model.classes_)
 >>> shown = plotting.CalibrationPathDisplay.from_estimator(model)
 >>> shown = plotting.TargetWeightDisplay.from_estimator(RiskCalibrationCV(LDA()).fit(X, y))
 >>> shown = plotting.NetworkDisplay.from_estimator(TAN().fit(X.astype(int), y))

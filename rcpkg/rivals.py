@@ -105,6 +105,17 @@ class Comparison:
         For each condition "use it", "tie", "take …" or "undecided".
     margin : float
         Nats within which log-losses count as equal.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from rcpkg import Comparison
+    >>> table = pd.DataFrame({"learner": ["rcpkg", "boosting"], "condition": "complete", "log_loss": [0.123, 0.145]})
+    >>> print(Comparison(table, {"complete": "use it"}, margin=0.02))  # as `compare` makes it
+     learner condition  log_loss
+       rcpkg  complete     0.123
+    boosting  complete     0.145
+    complete: use it
     """
 
     table: pd.DataFrame

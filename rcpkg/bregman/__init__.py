@@ -11,7 +11,6 @@ from rcpkg.bregman import functional, uniform
 from rcpkg.bregman.clustering import BregmanClustering
 from rcpkg.bregman.divergence import BregmanDivergence, divergences, gaussian_kl, mahalanobis, separable
 from rcpkg.bregman.generators import (
-    Domain,
     DomainError,
     Generator,
     Interval,
@@ -23,7 +22,6 @@ from rcpkg.bregman.generators import (
 __all__ = [
     "BregmanClustering",
     "BregmanDivergence",
-    "Domain",
     "DomainError",
     "Generator",
     "Interval",

@@ -61,6 +61,9 @@ class BregmanClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
     >>> model = model.fit(X / X.sum(axis=1, keepdims=True))  # proportions
     >>> np.sort(np.bincount(model.labels_)), round(model.inertia_, 3)
     (array([49, 50, 51]), 0.325)
+    >>> P = model.cluster_centers_
+    >>> model.predict(P).tolist() == [0, 1, 2], model.transform(P).shape, abs(model.score(P)) < 1e-9
+    (True, (3, 3), True)
     """
 
     n_clusters: int = 8

@@ -70,6 +70,15 @@ class BregmanDivergence:
     >>> quartic = BregmanDivergence("quartic", power)
     >>> float(quartic([1.0, 2.0], [1.0, 1.0]))  # 17 - 2 - 4
     11.0
+    >>> kl, P = divergences["kl"], np.array([[0.5, 0.5], [0.25, 0.75]])
+    >>> kl.phi(P).round(3), kl.grad(P[0]).round(3), kl.pairwise(P, P)[0].round(3)
+    (array([-0.693, -0.562]), array([0.307, 0.307]), array([0.   , 0.144]))
+    >>> kl.centroid(P), round(kl.information(P), 4)
+    (array([0.375, 0.625]), 0.0338)
+    >>> kl.project(P[0], [[1.0, 0.0]], [0.25])  # the nearest x with x_1 = 1/4
+    array([0.25, 0.75])
+    >>> bool(np.isclose(kl.dual()(kl.grad(P[1]), kl.grad(P[0])), kl(P[0], P[1])))
+    True
     """
 
     name: str
@@ -211,6 +220,10 @@ def separable(
 
     ``scalar`` and ``conjugate`` are :math:`\varphi, \varphi', \varphi''` and the same of :math:`\varphi^*`, on the
     intervals ``domain`` and ``dual_domain``; ``term`` is the scalar divergence in closed form, ``name`` for messages.
+
+    >>> half, real = (lambda x: x**2 / 2, lambda x: x, np.ones_like), Interval()
+    >>> separable("half", half, half, real, real, lambda x, y: (x - y) ** 2 / 2)([3.0], [1.0]).item()
+    2.0
     """
 
     def generator(functions: tuple[Callable, Callable, Callable], domain: Interval) -> Generator:
@@ -230,7 +243,11 @@ def separable(
 def mahalanobis(matrix: ArrayLike | None = None) -> BregmanDivergence:
     r"""Mahalanobis divergence :math:`(x-y)^\top A\,(x-y)` of :math:`\phi(x) = x^\top A x`.
 
-    The ``matrix`` A, (d, d), is the identity by default; it is symmetric and positive definite."""
+    The ``matrix`` A, (d, d), is the identity by default; it is symmetric and positive definite.
+
+    >>> mahalanobis([[2.0, 0.0], [0.0, 1.0]])([1.0, 1.0], [0.0, 0.0]).round(4).item()
+    3.0
+    """
     if matrix is None:
         return divergences["mahalanobis"]
     matrix = np.asarray(matrix, dtype=float)
@@ -360,7 +377,11 @@ def gaussian_kl(mean_0: ArrayLike, cov_0: ArrayLike, mean_1: ArrayLike, cov_1: A
     .. math:: KL(N_0\|N_1) = \tfrac12 d_{-\log\det}(\Sigma_0, \Sigma_1)
         + \tfrac12(\mu_0-\mu_1)^\top\Sigma_1^{-1}(\mu_0-\mu_1)
 
-    ``mean_0`` and ``mean_1`` are (..., d), ``cov_0`` and ``cov_1`` (..., d, d)."""
+    ``mean_0`` and ``mean_1`` are (..., d), ``cov_0`` and ``cov_1`` (..., d, d).
+
+    >>> gaussian_kl([0.0], [[1.0]], [1.0], [[1.0]]).item()
+    0.5
+    """
     gap = np.asarray(mean_0, dtype=float) - np.asarray(mean_1, dtype=float)
     scatter = divergences["log_det"](cov_0, cov_1)
     standardised = np.linalg.solve(np.linalg.cholesky(np.asarray(cov_1, dtype=float)), gap[..., None])

@@ -17,7 +17,10 @@ class DomainError(ValueError):
 
 @dataclass(frozen=True)
 class Interval:
-    """Vectors whose entries lie between two bounds; ``closed``: finite bounds belong to the set."""
+    """Vectors whose entries lie between two bounds; ``closed``: finite bounds belong to the set.
+
+    >>> Interval(0.0, 1.0, closed=True).check(np.array([0.0, 0.5]), "x")  # in the set: nothing is raised
+    """
 
     lower: float = -np.inf
     upper: float = np.inf
@@ -41,7 +44,13 @@ class Interval:
 
 @dataclass(frozen=True)
 class Simplex:
-    """Probability vectors; the relative interior holds those without a zero."""
+    """Probability vectors; the relative interior holds those without a zero.
+
+    >>> Simplex().check(np.array([[0.5, 0.25]]), "x")
+    Traceback (most recent call last):
+        ...
+    rcpkg.bregman.generators.DomainError: x[0] sums to 0.75, not 1; divide it by its sum
+    """
 
     event_ndim = 1
 
@@ -57,7 +66,10 @@ class Simplex:
 
 @dataclass(frozen=True)
 class SymmetricMatrices:
-    """Symmetric matrices; ``sign`` ±1: positive or negative definite ones, ``closed``: semi-definite ones."""
+    """Symmetric matrices; ``sign`` ±1: positive or negative definite ones, ``closed``: semi-definite ones.
+
+    >>> SymmetricMatrices(+1).check(np.array([[2.0, 1.0], [1.0, 2.0]]), "x")  # in the set: nothing is raised
+    """
 
     sign: int = 0
     closed: bool = False
@@ -86,7 +98,11 @@ Domain = Interval | Simplex | SymmetricMatrices
 
 
 class Generator(NamedTuple):
-    """A convex function and its derivatives; ``hessian(x, v)`` applies the second one to a direction v."""
+    """A convex function and its derivatives; ``hessian(x, v)`` applies the second one to a direction v.
+
+    >>> Generator(lambda x: np.cosh(x).sum(axis=-1), np.sinh).domain
+    Interval(lower=-inf, upper=inf, closed=False)
+    """
 
     phi: Callable[[Array], Array]
     grad: Callable[[Array], Array]
@@ -95,7 +111,14 @@ class Generator(NamedTuple):
 
 
 class ProjectionError(ValueError):
-    """A Bregman projection that was not found: the constraints miss the domain, or contradict each other."""
+    """A Bregman projection that was not found: the constraints miss the domain, or contradict each other.
+
+    >>> from rcpkg.bregman import divergences
+    >>> divergences["kl"].project([0.5, 0.5], [[1.0, 0.0]], [2.0])
+    Traceback (most recent call last):
+        ...
+    rcpkg.bregman.generators.ProjectionError: kl: no projection found; some interior point of the ...
+    """
 
 
 def dual_newton(conjugate: Generator, start: Array, A: Array, b: Array) -> Array | None:

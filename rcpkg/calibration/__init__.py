@@ -40,13 +40,12 @@ from rcpkg.calibration.rules import (
     soft_error_weights,
 )
 from rcpkg.calibration.score_test import CalibrationTest, calibration_test
-from rcpkg.calibration.steps import RESOLVED, Batches, Fixed, Run, Safe, Step, StepOfLength
+from rcpkg.calibration.steps import Batches, Fixed, Run, Safe, Step
 from rcpkg.calibration.stops import Best, Converged, HeldOut, Path, SoftErrorRises, Stop
 from rcpkg.calibration.wanbiac import WANBIAC
 
 __all__ = [
     "LBFGS",
-    "RESOLVED",
     "TM",
     "WANBIAC",
     "Batches",
@@ -70,7 +69,6 @@ __all__ = [
     "SoftErrorCalibration",
     "SoftErrorRises",
     "Step",
-    "StepOfLength",
     "Stop",
     "Target",
     "calibration_test",

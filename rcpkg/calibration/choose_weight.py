@@ -153,6 +153,8 @@ class RiskCalibrationCV(Learner):
     >>> model = RiskCalibrationCV(LDA()).fit(X, y)
     >>> model.target_, model.target_weight_, model.validation_
     ('pooled', 3.0, 'approximate leave-one-out')
+    >>> model.scorer().predict_proba(X[70]).round(2)
+    array([0., 1., 0.])
     """
 
     target: Literal["auto"] | TargetName | ClosedFormClassifier | Sequence[TargetName | ClosedFormClassifier] = "auto"

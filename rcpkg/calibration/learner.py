@@ -379,6 +379,10 @@ class RiskCalibration(Learner):
     >>> published = RiskCalibration.as_published(GaussianNB()).fit(X, y)
     >>> published.history_.log_loss[published.best_iter_].round(3).item()
     0.054
+    >>> stream = RiskCalibration(GaussianNB(), target="generative", target_weight=1.0)
+    >>> stream = stream.partial_fit(X[::2], y[::2], [0, 1, 2]).partial_fit(X[1::2], y[1::2])
+    >>> round(stream.score(X, y), 2)
+    0.96
     """
 
     target: TargetName | ClosedFormClassifier = "pooled"

@@ -39,7 +39,14 @@ def sample_size(statistics: Statistics) -> float:
 
 @dataclass(frozen=True)
 class Target:
-    """The model that the penalty b [⟨s̄, η⟩ − m̄ ψ(η)] draws to: s̄ = m̄ E[s(x, y)], pseudo-rows m̄ and weight b."""
+    """The model that the penalty b [⟨s̄, η⟩ − m̄ ψ(η)] draws to: s̄ = m̄ E[s(x, y)], pseudo-rows m̄ and weight b.
+
+    >>> from sklearn.datasets import load_iris
+    >>> from rcpkg import QDA
+    >>> target = Objective.from_estimator(QDA(), *load_iris(return_X_y=True), target_weight=0.5).target
+    >>> target.size, target.weight, target.statistics.count
+    (15.0, 0.5, array([5., 5., 5.]))
+    """
 
     statistics: Statistics
     size: float
@@ -64,6 +71,14 @@ class Point:
         Mean losses of the rows.
     step : float
         Length of the step that led to it; 0 at the start.
+
+    Examples
+    --------
+    >>> from rcpkg import QDA
+    >>> F = Objective.from_estimator(QDA(), [[0.0], [1.0], [3.0], [5.0]], [0, 0, 1, 1])
+    >>> point = F.evaluate(F.start)
+    >>> point.losses.error, point.model.predict([[4.0]]), point.log_posterior(F.X).shape
+    (0.0, array([1]), (4, 2))
     """
 
     objective: Objective
@@ -139,6 +154,23 @@ class Objective:
         θ(s(X, Y)), if it is known already.
     estimator : ClosedFormClassifier, optional
         The classifier that the models of its points are.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from rcpkg import QDA
+    >>> X, y = load_iris(return_X_y=True)
+    >>> F = Objective.from_estimator(QDA(), X, y, target_weight=1.0)
+    >>> F.total_weight, F.size, F.with_weight(2.0).size
+    (150.0, 165.0, 180.0)
+    >>> a = F.evaluate(F.start)
+    >>> b = F.evaluate(F.moved(a.statistics, a.gradient, 0.5))  # a step of length ½
+    >>> b.value > a.value, F.promised_gain(b) < F.promised_gain(a), F.distance(a, b) > 0
+    (True, True, True)
+    >>> np.allclose(F.ascent(a).count, a.gradient.count - F.pull(a.statistics) * a.statistics.count)
+    True
+    >>> F.classifier(b.statistics).score(X, y), F.weights(a.log_posterior(F.X[:5]), np.arange(5)).shape
+    (0.98, (5, 3))
     """
 
     family: Family
@@ -205,7 +237,7 @@ class Objective:
         gaps_in_view: Any = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> Self:
-        """As `of`, of a classifier ``model`` whose family is prepared, and validated rows with class numbers."""
+        """As `from_estimator`, of a ``model`` whose family is prepared, and validated rows with class numbers."""
         family = model.family_
         if (target_weight or not keep_prior) and family.priors is not None:
             raise ValueError(

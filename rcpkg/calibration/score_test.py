@@ -45,6 +45,15 @@ class CalibrationTest(NamedTuple):
     References
     ----------
     This book's; draws given sufficient statistics: Lockhart, O'Reilly and Stephens (2007); score tests: Rao (1948).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from rcpkg import GaussianNB, calibration_test
+    >>> X, y = load_iris(return_X_y=True)
+    >>> test = calibration_test(GaussianNB(), X[50:], y[50:], random_state=0)
+    >>> test.p_value < 0.05, test.statistic > 2 * test.dof  # the features depend on each other: calibrate
+    (True, True)
     """
 
     statistic: float

@@ -23,7 +23,20 @@ ON_INVALID = ("halt", "raise")
 
 @dataclass(frozen=True)
 class Step:
-    """How to get from one point of an objective to the next; settings alone, what a run remembers is the run's."""
+    """How to get from one point of an objective to the next; settings alone, what a run remembers is the run's.
+
+    >>> from sklearn.datasets import load_iris
+    >>> from rcpkg import QDA
+    >>> from rcpkg.calibration import LBFGS, Newton, climb
+    >>> F = Objective.from_estimator(QDA(), *load_iris(return_X_y=True), target_weight=1.0)
+    >>> short = [climb(F, step, max_iter=9, random_state=0) for step in (Fixed(0.1), Batches(0.1, size=50))]
+    >>> whole = [climb(F, step) for step in (Safe(), Newton(), LBFGS())]
+    >>> [round(float(path.value), 3) for path in short + whole]
+    [0.232, 0.242, 0.194, 0.194, 0.194]
+    >>> run = Safe().begin(Safe().view(F), np.random.RandomState(0))
+    >>> run(F.evaluate(F.start), 1).value > F.evaluate(F.start).value
+    True
+    """
 
     keeps_prior = False  # whether all points are of MAP, if the estimator has a prior, and not the start alone
     stop_reason = "no_step"  # of a path whose run finds no further point

@@ -87,7 +87,18 @@ class Path:
 
 @dataclass(frozen=True)
 class Stop:
-    """Never over, and the last point is meant: what a stop changes of this is its own."""
+    """Never over, and the last point is meant: what a stop changes of this is its own.
+
+    >>> from sklearn.datasets import load_iris
+    >>> from rcpkg import QDA
+    >>> from rcpkg.calibration import Fixed, climb
+    >>> F = Objective.from_estimator(QDA(), *load_iris(return_X_y=True))
+    >>> path = climb(F, Fixed(0.1), Stop(), max_iter=9)
+    >>> [stop.over(path) for stop in (Stop(), Converged(tol=1.0), SoftErrorRises())]
+    ['', 'converged', '']
+    >>> Best("error").chosen(path) == path.frame.error.argmin(), Stop().measure(path.point)
+    (np.True_, {})
+    """
 
     def over(self, path: Path) -> str:
         """Why a ``path`` ends where it is, or nothing if it goes on."""
@@ -175,7 +186,14 @@ class Best(Stop):
 
 @dataclass(frozen=True)
 class HeldOut:
-    """A learner's way to `Best`: the point of least log-loss on a ``fraction`` of the rows, which are held out."""
+    """A learner's way to `Best`: the point of least log-loss on a ``fraction`` of the rows, which are held out.
+
+    >>> from sklearn.datasets import load_iris
+    >>> from rcpkg import QDA, RiskCalibration
+    >>> model = RiskCalibration.as_published(QDA(), stopping=HeldOut(0.2), random_state=0)
+    >>> model.fit(*load_iris(return_X_y=True)).history_.columns[-1]
+    'validation_log_loss'
+    """
 
     fraction: float = 0.2
 

@@ -14,7 +14,7 @@ from rcpkg.families.features import FeatureMap
 from rcpkg.families.gaussian_classifiers import LDA, QDA, GaussianNB, SharedVarianceGaussianNB
 from rcpkg.families.gaussian_prior import GaussianParameters
 from rcpkg.families.hooks import Hooks
-from rcpkg.families.mixture import Mixture, MixtureParameters
+from rcpkg.families.mixture import Mixture
 from rcpkg.families.multinomial import MultinomialNB
 from rcpkg.families.networks import TAN, CategoricalNB, KDependenceBayes
 from rcpkg.families.product import ProductModel, ProductParameters
@@ -37,7 +37,6 @@ __all__ = [
     "Hooks",
     "KDependenceBayes",
     "Mixture",
-    "MixtureParameters",
     "MultinomialNB",
     "ProductModel",
     "ProductParameters",

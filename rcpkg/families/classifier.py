@@ -33,6 +33,19 @@ class ClosedFormClassifier(GenerativeClassifier):
     ``class PoissonNB(ConjugateClassifier, family=PoissonFamily)`` is the classifier of a family, whose settings are the
     parameters of its constructor. After a fit ``family_`` is the family, with what it has learnt of the training rows,
     ``statistics_`` s, and ``parameters_`` θ(s), or None while the rows of ``partial_fit`` do not suffice.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from rcpkg import QDA
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = QDA().fit(X, y)
+    >>> rows = model.family_.encode(X)
+    >>> theta = model.parameters(model.statistics(rows, np.eye(3)[y]))
+    >>> np.allclose(model.log_joint(rows, theta), model.predict_joint_log_proba(X))
+    True
+    >>> model.sample(5, random_state=0)[0].shape, model.scorer().predict_proba(X[70]).round(2)
+    ((5, 4), array([0.  , 0.33, 0.67]))
     """
 
     cost: ArrayLike | None = None

@@ -13,7 +13,13 @@ from rcpkg.linalg import ROUNDING
 
 
 class CategoricalParameters(NamedTuple):
-    """Class log probabilities (r,), and log p(x_j = v | y) as (r, K), features side by side."""
+    """Class log probabilities (r,), and log p(x_j = v | y) as (r, K), features side by side.
+
+    >>> from rcpkg import CategoricalNB
+    >>> np.exp(CategoricalNB().fit([[0], [1], [1], [1]], [0, 0, 1, 1]).parameters_.log_prob)
+    array([[0.5, 0.5],
+           [0. , 1. ]])
+    """
 
     log_prior: Array
     log_prob: Array

@@ -45,6 +45,20 @@ class Family(ClassPrior):
     A subclass gives ``statistics``, ``parameters`` and ``log_joint``; what else it may give is in the reference: A
     model of your own. An estimator tells it in ``describe`` what the rows are: ``classes_``, ``n_features_in_``,
     ``feature_names_in_`` and the ``names`` of categories in columns of text, by the numbers of these.
+
+    Examples
+    --------
+    >>> from rcpkg.families import ConjugateClassifier
+    >>> class Waiting(Family):  # exponential waiting times
+    ...     def statistics(self, X, weights):
+    ...         return Statistics(count=weights.sum(axis=0), total=weights.T @ X)
+    ...     def parameters(self, statistics):
+    ...         return statistics.total / statistics.count[:, None]
+    ...     def log_joint(self, X, parameters):
+    ...         return -(X[:, None] / parameters + np.log(parameters)).sum(axis=2)
+    >>> class WaitingNB(ConjugateClassifier, family=Waiting): ...
+    >>> WaitingNB().fit([[1.0], [2.0], [9.0]], ["bus", "bus", "ferry"]).predict([[1.5], [8.0]]).tolist()
+    ['bus', 'ferry']
     """
 
     classes_: NDArray
@@ -226,21 +240,33 @@ def feature_name(names: NDArray | None, j: int) -> str:
 
 
 def dampened(ratio: Array) -> Array:
-    """A positive map of a ``ratio`` ρ, with value 1 and slope 1 at 1: ρ where ρ ≥ 1, 1/(2 − ρ) where ρ < 1."""
+    """A positive map of a ``ratio`` ρ, with value 1 and slope 1 at 1: ρ where ρ ≥ 1, 1/(2 − ρ) where ρ < 1.
+
+    >>> dampened(np.array([2.0, 1.0, 0.0, -2.0]))
+    array([2.  , 1.  , 0.5 , 0.25])
+    """
     damped = np.asarray(1 / (2 - np.minimum(ratio, 1)))
     np.copyto(damped, ratio, where=ratio >= 1)
     return damped
 
 
 def safe_counts(old: Array, change: Array) -> Array:
-    """``old`` counts after a ``change``, increases added and decreases dampened; zeros stay zero."""
+    """``old`` counts after a ``change``, increases added and decreases dampened; zeros stay zero.
+
+    >>> safe_counts(np.array([2.0, 2.0, 0.0]), np.array([1.0, -4.0, 1.0])).round(2)
+    array([3.  , 0.67, 0.  ])
+    """
     ratio = np.divide(change, old, out=np.zeros_like(old), where=old > 0)
     ratio += 1
     return old * dampened(ratio)
 
 
 def safe_class_counts(old: Array, change: Array) -> Array:
-    """``old`` class counts after a ``change``, with the total that the change gives."""
+    """``old`` class counts after a ``change``, with the total that the change gives.
+
+    >>> safe_class_counts(np.array([2.0, 2.0]), np.array([1.0, -4.0])).round(2)
+    array([0.82, 0.18])
+    """
     count = safe_counts(old, change)
     return count * ((old + change).sum() / count.sum())
 

@@ -23,6 +23,13 @@ class FeatureMap:
     beside the count, of shape (r, …), side by side. Other families have maps of their own, of four kinds: "minimal",
     without redundancy; "natural", such that the coefficients are the entries of η; "plain", of the rows as they are;
     "conditioned", whitened by the parameters ``pooled`` over the classes, and without redundancy.
+
+    >>> from rcpkg import MultinomialNB
+    >>> X = np.array([[2.0, 1.0, 0.0], [0.0, 1.0, 2.0]])
+    >>> model = MultinomialNB().fit(X, ["a", "b"])
+    >>> features = model.family_.feature_map(model.family_.encode(X), statistics=model.statistics_)
+    >>> features.n, features.n_by_class
+    (2, 2)
     """
 
     n: int  # rows

@@ -19,6 +19,11 @@ class GaussianParameters(NamedTuple):
 
     ``covariance`` is (r, d, d) or, shared by the classes, (d, d); for independent features the variances (r, d) or
     (d,). ``whitener`` is A = L⁻¹ with L the Cholesky factor of the covariance, or 1/σ: A(x − μ) has unit covariance.
+
+    >>> from rcpkg import GaussianNB
+    >>> theta = GaussianNB(rows_per_feature=0.0).fit([[0.0], [2.0], [5.0], [9.0]], [0, 0, 1, 1]).parameters_
+    >>> theta.mean.tolist(), theta.covariance.tolist(), theta.whitener.tolist()
+    ([[1.0], [7.0]], [[1.0], [4.0]], [[1.0], [0.5]])
     """
 
     log_prior: Array

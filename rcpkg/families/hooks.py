@@ -13,6 +13,11 @@ class Hooks(Protocol):
     """Methods of which a `Family` inherits none: what it gives of them buys what the table names.
 
     X are encoded rows, unless stated otherwise, W weights (n, r), s ``statistics``, θ ``parameters``, η ``natural``.
+
+    >>> from rcpkg import QDA
+    >>> family = QDA().fit([[0.0], [1.0], [3.0], [5.0]], [0, 0, 1, 1]).family_
+    >>> hasattr(family, "pooled_parameters"), hasattr(family, "nested_parameters")
+    (True, False)
     """
 
     def draw(self, parameters: Any, y: NDArray[np.intp], rng: np.random.RandomState) -> Array:

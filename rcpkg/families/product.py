@@ -28,7 +28,14 @@ from rcpkg.rows import Rows
 
 
 class ProductParameters(NamedTuple):
-    """Class log probabilities (r,), and the parameters of each block."""
+    """Class log probabilities (r,), and the parameters of each block.
+
+    >>> from rcpkg import LDA, CategoricalNB, ProductModel
+    >>> model = ProductModel([("kind", CategoricalNB(), [0]), ("size", LDA(), [1])])
+    >>> theta = model.fit([[0, 1.0], [1, 2.0], [1, 5.0], [0, 9.0]], [0, 0, 1, 1]).parameters_
+    >>> np.exp(theta.log_prior), len(theta.blocks)
+    (array([0.5, 0.5]), 2)
+    """
 
     log_prior: Array
     blocks: tuple

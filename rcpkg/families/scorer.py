@@ -48,6 +48,9 @@ class Scorer:
     >>> scorer = QDA().fit(*load_iris(return_X_y=True)).scorer()
     >>> scorer.predict_proba([5.9, 3.2, 4.8, None]).round(2)
     array([0.  , 0.43, 0.57])
+    >>> text = scorer.to_json()  # a program in another language reads it
+    >>> Scorer.from_json(text).classes_
+    [0, 1, 2]
     """
 
     classes_: list[Any]

@@ -15,6 +15,15 @@ class Statistics:
     """Named arrays that add, subtract and scale as one vector; a part may itself be `Statistics`.
 
     ``Statistics(count=c, first=f)`` has the parts ``.count`` and ``.first``, and unpacks in that order.
+
+    Examples
+    --------
+    >>> from rcpkg import Statistics
+    >>> s = Statistics(count=[1.0, 2.0], first=[[3.0], [4.0]])
+    >>> (s + 0.5 * s).count, s.map(np.sqrt).count.round(2)
+    (array([1.5, 3. ]), array([1.  , 1.41]))
+    >>> s.ravel(), s.unravel(2 * s.ravel()).first.tolist(), s.dot(s)
+    (array([1., 2., 3., 4.]), [[6.0], [8.0]], 30.0)
     """
 
     def __init__(self, /, **parts: Any) -> None:
@@ -82,11 +91,20 @@ def finite(sums: Callable[..., Statistics], *rows: Any) -> Statistics:
 
 
 def class_counts(statistics: Statistics) -> Array:
-    """The part ``count`` of ``statistics``, or of those of the first block of a product, shape (r,)."""
+    """The part ``count`` of ``statistics``, or of those of the first block of a product, shape (r,).
+
+    >>> class_counts(Statistics(count=[1.0, 2.0], first=[[3.0], [4.0]]))
+    array([1., 2.])
+    """
     first = next(iter(statistics))
     return class_counts(first) if isinstance(first, Statistics) else first
 
 
 def one_hot(y: NDArray[np.intp], n_classes: int) -> Array:
-    """Label matrix Y of shape (n, ``n_classes``): Y_iy = 1 where y is the class number of row i, else 0."""
+    """Label matrix Y of shape (n, ``n_classes``): Y_iy = 1 where y is the class number of row i, else 0.
+
+    >>> one_hot(np.array([1, 0]), 3)
+    array([[0., 1., 0.],
+           [1., 0., 0.]])
+    """
     return np.equal.outer(y, np.arange(n_classes)).astype(float)

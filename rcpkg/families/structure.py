@@ -23,6 +23,11 @@ def mutual_information(rows: Rows, n_states: NDArray[np.intp], n_classes: int) -
     X of the ``rows`` are states 0 … r_j − 1, r_j = ``n_states``, and −1 where they are not known; y are numbers of
     ``n_classes`` classes, or weights of these. Arrays (d,) and (d, d), the latter symmetric with zeros on its diagonal,
     are rounded to `DECIMALS`.
+
+    >>> rows = Rows.from_arrays(np.array([[0, 0], [0, 0], [1, 1], [1, 1]]), np.array([0, 1, 0, 1]))
+    >>> mutual_information(rows, np.array([2, 2]), 2)[1].round(3)
+    array([[0.   , 0.693],
+           [0.693, 0.   ]])
     """
     d, K = len(n_states), int(n_states.sum())
     pairs, few = np.zeros((d, d)), 2 * n_states * K <= LARGEST_TABLES
@@ -93,6 +98,9 @@ def tree(of_class: Array, pairs: Array) -> list[tuple[int, ...]]:
 
     It grows from the feature that tells most of the class. Edges of information zero are left out, so that it may be a
     forest; ties go to the first feature. ``of_class`` are I(x_j; y), (d,), and ``pairs`` I(x_i; x_j | y), (d, d).
+
+    >>> tree(np.array([0.3, 0.2, 0.1]), np.array([[0.0, 0.2, 0.0], [0.2, 0.0, 0.1], [0.0, 0.1, 0.0]]))
+    [(), (0,), (1,)]
     """
     d = len(of_class)
     parents: list[tuple[int, ...]] = [()] * d
@@ -118,6 +126,10 @@ def k_dependence(
     that they are joined themselves and the network is a part of a k-tree. A parent is passed over that tells nothing,
     or with which a table would have more than ``most`` cells, of features with ``n_states`` (d,). Ties go to the first
     feature; ``of_class`` and ``pairs`` are those of `tree`.
+
+    >>> pairs = np.array([[0.0, 0.2, 0.3], [0.2, 0.0, 0.1], [0.3, 0.1, 0.0]])
+    >>> k_dependence(np.array([0.3, 0.2, 0.1]), pairs, 2, np.array([2, 2, 2]), 64, decomposable=False)
+    [(), (0,), (0, 1)]
     """
     order = [int(j) for j in np.argsort(-of_class, kind="stable")]
     parents: list[tuple[int, ...]] = [()] * len(order)

@@ -58,7 +58,15 @@ class MomentClassifier(SquareableRows, GenerativeClassifier):
 
 
 class Grid:
-    """A grid of models in closed form. Arrays have the grid's axes first; -inf where a class has no density."""
+    """A grid of models in closed form. Arrays have the grid's axes first; -inf where a class has no density.
+
+    >>> class Means(Grid):  # of one model: classes are points
+    ...     def class_densities(self, statistics, sizes, X):
+    ...         return -((X[..., None, :] - statistics.means[..., None, :, :]) ** 2).sum(axis=-1)[None]
+    >>> sample = Sample(np.array([[0.0], [2.0], [5.0]]), np.array([0, 0, 1]), 2)
+    >>> Means().log_density(sample, sample.X).argmax(axis=2), Means().left_out(sample, np.array([1])).argmax(axis=2)
+    (array([[0, 0, 1]]), array([[0]]))
+    """
 
     def class_densities(self, statistics: ClassStatistics, sizes: Array, X: Array) -> Array:
         """Log densities (..., n, r) of rows X (..., n, d) under each model and class, for a batch (...) of statistics.

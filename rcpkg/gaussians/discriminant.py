@@ -31,6 +31,11 @@ def shrunken_covariances(statistics: ClassStatistics, lam: float, gamma: float) 
 
     with S the within-class scatter of the ``statistics`` and λ = ``lam``. An empty class at λ = 0 gets zeros. Leading
     axes of the statistics are independent samples.
+
+    >>> s = ClassStatistics(np.array([2, 2]), np.zeros((2, 2)), np.array([np.diag([4.0, 2.0]), np.diag([8.0, 0.0])]))
+    >>> shrunken_covariances(s, lam=1.0, gamma=0.5)[0]
+    array([[2.375, 0.   ],
+           [0.   , 1.125]])
     """
     n_h, d = statistics.counts, statistics.means.shape[-1]
     weight = (1 - lam) * n_h + lam * n_h.sum(axis=-1, keepdims=True)

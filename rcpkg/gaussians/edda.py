@@ -173,6 +173,12 @@ def edda_covariances(
     covariances : array of shape (..., r, d, d)
         The identity where not feasible.
     feasible : boolean array of shape (...)
+
+    Examples
+    --------
+    >>> W = np.array([[[4.0, 0.0], [0.0, 2.0]], [[8.0, 0.0], [0.0, 4.0]]])
+    >>> edda_covariances(np.array([4, 4]), W, "VII")[0].tolist()
+    [[[0.75, 0.0], [0.0, 0.75]], [[1.5, 0.0], [0.0, 1.5]]]
     """
     if model not in EDDA_MODELS:
         raise refusal("model", f"be one of {', '.join(EDDA_MODELS)}", model)

@@ -16,6 +16,9 @@ class Seed(NamedTuple):
     Bases, with the maximum-likelihood covariances of class h and within classes: "diag_class" and
     "diag_pooled" (their diagonals), "trace_class" and "trace_pooled" (their mean eigenvalue times I),
     "identity" (I).
+
+    >>> BDA7_SEEDS[6]  # the mean pooled variance over q, times I
+    Seed(base='trace_pooled', power=-1, scale=1.0)
     """
 
     base: str
@@ -66,7 +69,14 @@ def base_diagonal(base: str, statistics: ClassStatistics, h: int) -> Array:
 
 
 def seed_matrix(seed: Seed, dof: float, statistics: ClassStatistics, h: int) -> Array:
-    """The matrix B of class h, shape (d, d), that the rule ``seed`` gives for q = ``dof`` and these ``statistics``."""
+    """The matrix B of class h, shape (d, d), that the rule ``seed`` gives for q = ``dof`` and these ``statistics``.
+
+    >>> from rcpkg.gaussians import class_statistics
+    >>> s = class_statistics(np.array([[0.0, 1.0], [2.0, 1.5], [5.0, 0.0]]), np.array([0, 0, 1]), 2)
+    >>> seed_matrix(Seed("diag_class", power=1), 5.0, s, h=0)
+    array([[5.    , 0.    ],
+           [0.    , 0.3125]])
+    """
     return np.diag(seed.scale * dof ** float(seed.power) * base_diagonal(seed.base, statistics, h))
 
 
@@ -108,6 +118,13 @@ def grid_log_predictive(
     -------
     array of shape (len(dofs), len(seeds), n, r)
         -inf where the density does not exist, and for a class that is not asked for.
+
+    Examples
+    --------
+    >>> from rcpkg.gaussians import class_statistics
+    >>> s = class_statistics(np.array([[0.0, 1.0], [2.0, 1.5], [5.0, 0.0]]), np.array([0, 0, 1]), 2)
+    >>> grid_log_predictive(np.zeros((4, 2)), s, dofs=[2, 4]).shape  # of 7 seeds, 4 rows and 2 classes
+    (2, 7, 4, 2)
     """
     n_classes, d = statistics.means.shape
     out = np.full((len(dofs), len(seeds), len(X), n_classes), -np.inf)

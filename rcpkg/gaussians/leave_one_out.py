@@ -216,6 +216,12 @@ def grid_log_predictive_loo(
     -------
     array of shape (len(dofs), len(seeds), n, r)
         -inf where the density does not exist, such as for the class that the left-out row was the last of.
+
+    Examples
+    --------
+    >>> sample = Sample(np.array([[0.0], [2.0], [4.0], [5.0], [9.0]]), np.array([0, 0, 0, 1, 1]), 2)
+    >>> grid_log_predictive_loo(sample, dofs=[3], seeds=[Seed("identity")])[0, 0].argmax(axis=1)  # row 2 errs
+    array([0, 0, 1, 0, 1])
     """
     rows = np.arange(len(sample.X)) if rows is None else rows
     return LeaveOneOut(sample, rows, dofs, seeds).log_density()

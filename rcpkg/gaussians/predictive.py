@@ -14,11 +14,24 @@ from rcpkg.linalg import EPS, Array, Factor, cholesky
 
 
 class PredictiveNotDefined(InvalidStatistics):
-    """The integral over means and covariances diverges: there is no predictive density."""
+    """The integral over means and covariances diverges: there is no predictive density.
+
+    Examples
+    --------
+    >>> from rcpkg import BayesianQDA
+    >>> BayesianQDA(dof=-2.0).fit([[0.0], [1.0], [5.0], [6.0]], [0, 0, 1, 1])
+    Traceback (most recent call last):
+        ...
+    rcpkg.gaussians.predictive.PredictiveNotDefined: 0 degrees of freedom: raise dof = -2 by more than 0
+    """
 
 
 def posterior_dof(count: Array | float, d: int, dof: Array | float, measure: str = "fisher") -> Array | float:
-    """a = n + q (Fisher ``measure``) or n + q - d - 2 (Lebesgue), with n = ``count`` rows and q = ``dof``."""
+    """a = n + q (Fisher ``measure``) or n + q - d - 2 (Lebesgue), with n = ``count`` rows and q = ``dof``.
+
+    >>> posterior_dof(50, d=4, dof=7), posterior_dof(50, d=4, dof=7, measure="lebesgue")
+    (57, 51)
+    """
     check_choice("measure", measure, ("fisher", "lebesgue"))
     return count + dof - (d + 2 if measure == "lebesgue" else 0)
 
@@ -76,6 +89,12 @@ def log_predictive(
     ------
     PredictiveNotDefined
         Without a row, without degrees of freedom, or with S + B singular.
+
+    Examples
+    --------
+    >>> X, mean, one = np.array([[0.0], [3.0]]), np.array([0.0]), np.array([[1.0]])
+    >>> np.exp(log_predictive(X, 4, mean, 3 * one, seed=one, dof=3)).round(3)
+    array([0.456, 0.007])
     """
     factor, a = posterior_factor(count, scatter, seed, dof, measure)
     quadratic = (factor.whiten((X - mean).T) ** 2).sum(axis=0)

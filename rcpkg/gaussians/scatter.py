@@ -36,6 +36,11 @@ def class_statistics(X: Array, y: NDArray[np.intp], n_classes: int, weights: Arr
     n_classes : int
     weights : array of shape (n,), optional
         How often each row counts, > 0; once by default.
+
+    Examples
+    --------
+    >>> class_statistics(np.array([[0.0], [2.0], [5.0]]), np.array([0, 0, 1]), 2).scatters.tolist()
+    [[[2.0]], [[0.0]]]
     """
     d = X.shape[1]
     means, scatters = np.zeros((n_classes, d)), np.zeros((n_classes, d, d))
@@ -56,7 +61,14 @@ class Sample:
     """Training rows, and what leaving one of them out makes of their statistics.
 
     The fields are the parameters of `class_statistics`. Leave-one-out takes one of a row that counts several times, and
-    all of a row that counts less than once."""
+    all of a row that counts less than once.
+
+    >>> sample = Sample(np.array([[0.0], [2.0], [5.0]]), np.array([0, 0, 1]), 2)
+    >>> sample.without(1).means.tolist(), sample.without_each(np.array([0, 1])).means[:, 0].tolist()
+    ([[0.0], [5.0]], [[2.0], [0.0]])
+    >>> sample.take(np.array([0, 2])).y, sample.dominating()
+    (array([0, 1]), array([ True,  True, False]))
+    """
 
     X: Array
     y: NDArray[np.intp]
@@ -124,7 +136,11 @@ def gaussian_log_density(d: int, log_det: Array | float, quadratic: Array) -> Ar
 
 def log_normal(deviations: Array, covariances: Array, tol: float | None = None) -> Array:
     """Gaussian log densities (..., n, r) of deviations from the class means (..., n, r, d) under covariances
-    (..., r, d, d); -inf where an eigenvalue of the correlation matrix is at most ``tol``, by default the rounding."""
+    (..., r, d, d); -inf where an eigenvalue of the correlation matrix is at most ``tol``, by default the rounding.
+
+    >>> log_normal(np.array([[[0.0]], [[1.0]]]), np.array([[[4.0]]])).round(3).tolist()
+    [[-1.612], [-1.737]]
+    """
     d = covariances.shape[-1]
     definite = is_definite(covariances, d * EPS if tol is None else tol)
     correlation, scale = correlations(np.where(definite[..., None, None], covariances, np.eye(d)))

@@ -25,7 +25,11 @@ Scorer = Callable[[Index, Index, Index], Array]
 def least_cost(P: Array, cost: Array | None) -> Index:
     r"""Class of least expected cost (3.2), :math:`\arg\min_g \sum_h C(g,h)P_h`, shape (n, ...); the first of ties.
 
-    Class probabilities P have the shape (n, r, ...); C None is the 0-1 loss."""
+    Class probabilities P have the shape (n, r, ...); C None is the 0-1 loss.
+
+    >>> least_cost(np.array([[0.25, 0.75]]), np.array([[0.0, 1.0], [9.0, 0.0]]))  # to say 1 for 0 costs 9
+    array([0])
+    """
     return np.argmax(P, axis=1) if cost is None else np.argmin(np.einsum("gh,nh...->ng...", cost, P), axis=1)
 
 

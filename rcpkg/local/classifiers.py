@@ -29,6 +29,9 @@ def local_mean_squared_distance(Z: Array) -> Array:
     r"""Squared distance :math:`\|\frac1k\sum_{i\le k} z_i\|^2` to the local mean, for every k ≤ K.
 
     Z has shape (..., K, d), neighbours minus query, nearest first; the result (..., K).
+
+    >>> local_mean_squared_distance(np.array([[1.0], [-1.0], [3.0]]))
+    array([1., 0., 1.])
     """
     sizes = np.arange(1, Z.shape[-2] + 1)
     means = np.cumsum(Z, axis=-2) / sizes[:, None]
@@ -40,6 +43,9 @@ def linear_weights(X: Array, query: Array) -> Array:
 
     The least-norm weights among those for which :math:`X^Tw` is nearest to x, the query (..., d), for neighbours X
     (..., k, d).
+
+    >>> linear_weights(np.array([[1.0, 0.0], [0.0, 2.0]]), np.array([1.0, 1.0])).round(2)
+    array([1. , 0.5])
     """
     return np.einsum("...d,...dk->...k", query, np.linalg.pinv(X, rtol=max(X.shape[-2:]) * EPS))
 
@@ -49,7 +55,11 @@ def neighbor_weights(distances: Array, scheme: str) -> Array:
 
     "uniform": 1/k; "distance": :math:`\propto 1/d_j` (all on the neighbours at distance zero, if any);
     "kernel": :math:`\propto\exp(-\frac12 d_j^2/d_k^2)`; "tricube": :math:`\propto(1-d_j^3/d_{k+1}^3)^3`.
-    Where a ``scheme`` leaves no weight at all (every neighbour as far as the bandwidth) the weights are uniform."""
+    Where a ``scheme`` leaves no weight at all (every neighbour as far as the bandwidth) the weights are uniform.
+
+    >>> neighbor_weights(np.array([[1.0, 3.0, 4.0]]), "distance")
+    array([[0.75, 0.25]])
+    """
     near, last, beyond = distances[:, :-1], distances[:, -2:-1], distances[:, -1:]
     if scheme == "uniform":
         raw = np.ones_like(near)
@@ -75,6 +85,9 @@ def smoothed_probabilities(counts: Array, smoothing: ArrayLike = 1.0) -> Array:
 
     ``counts`` are the weighted :math:`\alpha_g = k\sum_j w_j 1(y_j=g)` (3.6), (..., r); ``smoothing`` the λ, one
     number or r, pseudo-counts of the Dirichlet prior: 1 is Laplace's correction, 0 gives (3.1).
+
+    >>> smoothed_probabilities(np.array([3.0, 0.0]))
+    array([0.8, 0.2])
     """
     total = counts + np.asarray(smoothing, dtype=float)
     return total / total.sum(axis=-1, keepdims=True)

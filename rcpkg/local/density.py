@@ -50,6 +50,11 @@ def local_bda_log_density(Z: Array) -> Array:
     ------
     LostSeed
         If B = I is lost in rounding beside the spread of the neighbours, by either route.
+
+    Examples
+    --------
+    >>> local_bda_log_density(np.array([[[0.1], [-0.2], [3.0]]])).round(3)
+    array([[-0.525, -0.295, -1.485]])
     """
     *batch, K, d = Z.shape
     rows = Z.reshape(-1, K, d)
@@ -142,6 +147,9 @@ def neighborhood_log_density(Z: Array, sizes: Sequence[int] | Index, floor: Arra
     the mean squared distance of the k rows from the query, a feature, for Z (n, K, d). It moves with k, so each of the
     ``sizes`` has its own factor, and its own column of the result. ``floor`` (n,), > 0, is its least value, for
     neighbours that coincide with the query.
+
+    >>> neighborhood_log_density(np.array([[[0.1], [-0.2], [3.0]]]), [1, 3], np.array([1e-9])).round(3)
+    array([[ 0.576, -1.53 ]])
     """
     d = Z.shape[-1]
     squares = np.cumsum(np.einsum("nkd,nkd->nk", Z, Z), axis=1)

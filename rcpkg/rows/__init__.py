@@ -4,7 +4,12 @@ A sum is added up block after block, in the order of the blocks, whoever compute
 Dask the same blocks give the same bits. What is in memory is one block, unless it is divided.
 """
 
-from rcpkg.rows.block import Block, OfX, check_lengths
-from rcpkg.rows.rows import Blocks, Rows, by_block, in_memory
+from rcpkg.rows.block import Block as Block
+from rcpkg.rows.block import OfX as OfX
+from rcpkg.rows.block import check_lengths as check_lengths
+from rcpkg.rows.rows import Blocks as Blocks
+from rcpkg.rows.rows import Rows
+from rcpkg.rows.rows import by_block as by_block
+from rcpkg.rows.rows import in_memory as in_memory
 
-__all__ = ["Block", "Blocks", "OfX", "Rows", "by_block", "check_lengths", "in_memory"]
+__all__ = ["Rows"]  # the others are for the rooms above

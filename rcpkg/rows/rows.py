@@ -128,6 +128,11 @@ class Rows:
         Labels are given as y, of the same partitions, or by the name ``label``, and weights likewise.
         They stay with the workers, as ``X.persist()`` does, and a pass is one call a worker. Passes are faster without
         ``MALLOC_TRIM_THRESHOLD_``, which Dask's ``distributed.nanny.pre-spawn-environ`` sets for its workers.
+
+        >>> import dask.array
+        >>> rows = Rows.from_dask(dask.array.zeros((6, 2), chunks=(3, 2)), dask.array.arange(6, chunks=3))
+        >>> [block.n for block in rows]
+        [3, 3]
         """
         return _Dask(partitions(X, y, sample_weight, label, weights))
 

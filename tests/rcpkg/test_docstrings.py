@@ -17,7 +17,9 @@ from sklearn.datasets import load_iris
 from sklearn.pipeline import make_pipeline
 
 import rcpkg
-from rcpkg import SharedVarianceGaussianNB
+from rcpkg import Family, SharedVarianceGaussianNB
+from rcpkg.families import FeatureMap, Hooks
+from rcpkg.gaussians.classifier import Grid, GridClassifier
 
 ROOT = Path(__file__).resolve().parents[2]
 MODULES = [m.name for m in pkgutil.walk_packages(rcpkg.__path__, "rcpkg.") if not m.name.endswith("__main__")]
@@ -124,21 +126,29 @@ def test_documented_attributes_exist(kind):
     assert set(entries(kind, "Attributes")) <= fitted
 
 
-def reference() -> list[tuple[str, object]]:
-    """Functions on the pages of the reference, by their full names."""
-    found = []
+def documented() -> dict[str, tuple[object, str | None]]:
+    """Full name -> the object that a page of the reference shows, and which members of it: "" for all, or none."""
+    found = {}
     for page in sorted((ROOT / "book" / "api").glob("*.md")):
         module = ""
-        directives = re.findall(r"^\.\. (\w+):: ([\w.]+)\n((?:   :\w+:\n)*)", page.read_text("utf-8"), re.MULTILINE)
+        text = page.read_text("utf-8")
+        directives = re.findall(r"^\.\. (\w+):: ([\w.]+)\n((?:   :[\w-]+:.*\n)*)", text, re.MULTILINE)
         for directive, name, options in directives:
+            members = re.search(r":members:(.*)", options)
             if directive.endswith("module"):
                 module = importlib.import_module(name)
-            names = [name] if directive == "autofunction" else []
-            if directive == "automodule" and ":members:" in options:
-                own = (n for n, value in inspect.getmembers(module) if not n.startswith("_"))
+                own = (n for n, value in inspect.getmembers(module) if not n.startswith("_")) if members else ()
                 names = [n for n in own if getattr(getattr(module, n), "__module__", "").startswith(name)]
-            found += [(f"{module.__name__}.{n}", getattr(module, n)) for n in names]
-    return [(name, value) for name, value in found if inspect.isfunction(inspect.unwrap(value))]
+            else:
+                names = [name] if "." not in name else []
+            for n in names:
+                found[f"{module.__name__}.{n}"] = getattr(module, n), members[1].strip() if members else None
+    return found
+
+
+def reference() -> list[tuple[str, object]]:
+    """Functions on the pages of the reference, by their full names."""
+    return [(name, value) for name, (value, _) in documented().items() if inspect.isfunction(inspect.unwrap(value))]
 
 
 def test_functions_of_the_reference_name_their_parameters():
@@ -150,6 +160,65 @@ def test_functions_of_the_reference_name_their_parameters():
     assert len(functions) > 60
     assert {name: names for name, names in missing.items() if names} == {}
     assert [name for name, function in functions.items() if not inspect.getdoc(function)] == []
+
+
+# whose methods a class of one's own gives, as on the page A model of your own, and the library calls
+EXTENDED = (Family, FeatureMap, Hooks, Grid, GridClassifier)
+
+
+def public() -> dict[str, tuple[object, str | None]]:
+    """Classes and functions of the library that a user meets: in the reference, or in ``__all__`` of it or a room."""
+    found = {name: each for name, each in documented().items() if name.startswith("rcpkg")}
+    shown = {id(value) for value, _ in found.values()}
+    for room in map(importlib.import_module, ["rcpkg", *(name for name in MODULES if "._" not in name)]):
+        exported = {name: getattr(room, name) for name in getattr(room, "__all__", ())}
+        found |= {f"{room.__name__}.{n}": (value, None) for n, value in exported.items() if id(value) not in shown}
+        shown |= {id(value) for value in exported.values()}
+    return {name: each for name, each in found.items() if inspect.isclass(each[0]) or inspect.isroutine(each[0])}
+
+
+def examples(*docstrings: str | None) -> str:
+    """The code of the examples, and the errors that they raise."""
+    found = (e for text in docstrings for e in doctest.DocTestParser().get_examples(text or ""))
+    return "\n".join(e.source + (e.exc_msg or "") for e in found)
+
+
+def has_example(thing: object, kin: list[type]) -> bool:
+    """Whether there is one for a class or function: its own, or of its module or its ``kin``, the classes that it
+    inherits from or that inherit from it, one that names it; of a record one of the function that returns it."""
+    module, name = sys.modules[thing.__module__], thing.__name__
+    fellows = [each for each in vars(module).values() if getattr(each, "__module__", "") == module.__name__]
+    names = "|".join([name, *(kind.__name__ for kind in kin if thing in kind.__mro__)])
+    naming = examples(module.__doc__, *(each.__doc__ for each in (*fellows, *kin)))
+    makers = [each for each in fellows if getattr(each, "__annotations__", {}).get("return") in (thing, name)]
+    return bool(
+        examples(thing.__doc__)
+        or re.search(rf"\b({names})\b", naming)
+        or any(examples(each.__doc__) for each in makers if each is not thing)
+    )
+
+
+def methods(kind: type, members: str | None) -> list[str]:
+    """The methods of a class itself that the reference shows, but those of scikit-learn."""
+    own = [n for n, value in vars(kind).items() if callable(getattr(value, "__func__", value)) and value.__doc__]
+    chosen = members.split(", ") if members else own if members == "" else []
+    return [n for n in own if n in chosen and not re.match(r"_|set_\w+_request", n) and not hasattr(BaseEstimator, n)]
+
+
+def test_every_public_name_has_an_example():
+    """A class or function; and each method by one that calls it."""
+    found, missing = public(), []
+    kinds = [value for value, _ in found.values() if inspect.isclass(value)]
+    for name, (value, members) in found.items():
+        kin = [kind for kind in kinds if inspect.isclass(value) and (value in kind.__mro__ or kind in value.__mro__)]
+        missing += [] if has_example(value, kin) else [name]
+        if not inspect.isclass(value) or value in EXTENDED:
+            continue
+        called = examples(sys.modules[value.__module__].__doc__, *(kind.__doc__ for kind in kin))
+        for method in methods(value, members):
+            if not re.search(rf"\.{method}\(", called) and not examples(getattr(value, method).__doc__):
+                missing.append(f"{name}.{method}")
+    assert len(found) > 140 and missing == []
 
 
 def test_every_block_is_filled_in():
