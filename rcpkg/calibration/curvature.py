@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve, lu_factor, lu_solve
+from scipy.linalg.lapack import dtrtrs
 
 from rcpkg.base import Array
 from rcpkg.calibration.features import Features
@@ -208,7 +209,7 @@ class Woodbury:
         V, rest = hermite.whitened()
         half = 0.5 / (size * hermite.prior[:, None])
         doubts = weight * (P * (1 - P) * half * (np.einsum("yid,yid->yi", V, V) ** 2 + 2 * rest)).sum(axis=0)
-        rows = np.flatnonzero(doubts >= min(doubt, doubts.max()))
+        self.rows = rows = np.flatnonzero(doubts >= min(doubt, doubts.max()))
         V, rest, P, n = V[:, rows], rest[:, rows], P[:, rows], len(rows)
         self.features = form.features[rows]
         after = np.maximum(P[::-1].cumsum(axis=0)[::-1], np.finfo(float).tiny)  # the sum of p from a class on
@@ -240,6 +241,31 @@ class Woodbury:
         beta -= self.form.by_class(beta)[:, 0].mean() * self.form.class_weights  # on which no model depends
         return self.form.contrasts(beta)
 
+    def covariances_of_scores(self, features: Array, index: NDArray[np.intp]) -> Array:
+        """S_iᵀ H⁻¹ S_i for the scores S_i, less that of the first class, of rows of these ``features``, (K, n), and
+        numbers: shape (n, r − 1, r − 1)."""
+        V, rest = self.hermite.whitened()
+        own, half = (V[:, index], rest[:, index]), 0.5 / (self.size * self.hermite.prior)
+        n, (k, r) = len(index), self.columns.shape[:2]
+        shared = np.empty((n, r - 1, k, len(self.rows)))  # of the scores and the columns of U, without H's part of U
+        for y in range(r):
+            kernel = own[0][y] @ V[y, self.rows].T
+            kernel *= kernel
+            kernel += own[1][y][:, None]
+            kernel += rest[y, self.rows]
+            for c in range(k):
+                part = kernel * (half[y] * self.columns[c, y])
+                if y:
+                    shared[:, y - 1, c] += part
+                else:
+                    shared[:, :, c] = -part[:, None]
+        white = dtrtrs(self.factor[0], shared.reshape(n * (r - 1), -1).T, lower=1, overwrite_b=1)[0].T
+        white = white.reshape(n, r - 1, -1)
+        squares = half[:, None] * (np.einsum("yid,yid->yi", own[0], own[0]) ** 2 + 2 * own[1])
+        found = squares[0][:, None, None] - white @ white.mT
+        found[:, range(r - 1), range(r - 1)] += squares[1:].T
+        return found
+
     def _rows_pull(self, beta: Array) -> Array:
         """U (1 + UᵀA⁻¹U)⁻¹ Uᵀβ."""
         doubted = np.einsum("cai,ai->ci", self.columns, self.form.by_class(beta) @ self.features.T)
@@ -258,8 +284,14 @@ class WoodburyByDifferences(Woodbury):
 
     def __init__(self, form: MinimalForm, hermite: Any, size: float, C: Array) -> None:
         self.form, self.hermite, self.size, self.C = form, hermite, size, C
-        B = hermite.between().swapaxes(1, 2).reshape(C.shape) / size
+        self.between = B = hermite.between().swapaxes(1, 2).reshape(C.shape) / size
         self.factor = lu_factor(np.eye(len(C)) + B @ C, overwrite_a=True, check_finite=False)
+
+    def covariances_of_scores(self, features: Array, index: NDArray[np.intp]) -> Array:
+        K, n = features.shape
+        inverse = lu_solve(self.factor, self.between, check_finite=False).reshape(-1, K, len(self.between) // K, K)
+        of_pairs = features.T @ inverse.transpose(1, 0, 2, 3).reshape(K, -1)
+        return (of_pairs.reshape(n, len(inverse), -1, K) @ features.T[:, None, :, None])[..., 0]
 
     def _rows_pull(self, beta: Array) -> Array:
         delta, pull = slice(-len(self.C), None), np.zeros_like(beta)

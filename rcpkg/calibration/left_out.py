@@ -1,6 +1,6 @@
 """What rows left out say of candidates: optima of several targets and weights, the closed form, class frequencies."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple, Self
@@ -12,7 +12,8 @@ from sklearn.utils.parallel import Parallel, delayed
 from rcpkg.base import Array, GenerativeClassifier, InvalidStatistics, log_posterior
 from rcpkg.calibration.climb import climb
 from rcpkg.calibration.conditional import Conditional, Iterate
-from rcpkg.calibration.constants import AHEAD, BLOCKS, DIFFERENCE, LARGEST, LOOKED_AT, LOST, PROBES, SAFE_TOL, WORSE
+from rcpkg.calibration.constants import AHEAD, BLOCKS, DIFFERENCE, LOOKED_AT, LOST, PROBES, SAFE_TOL, WORSE
+from rcpkg.calibration.curvature import Woodbury
 from rcpkg.calibration.objective import Objective, log_posterior_of, rows_at, target_parameters
 from rcpkg.calibration.rules import row_losses
 from rcpkg.calibration.steps import Safe
@@ -20,7 +21,7 @@ from rcpkg.calibration.stops import Path, Stop
 from rcpkg.calibration.target_path import NotConverged, TargetPath, fall_of_scores, filled_rows
 from rcpkg.checks import warn
 from rcpkg.choice import FOLDS
-from rcpkg.families import ClosedFormClassifier, Family, Unsupported
+from rcpkg.families import ClosedFormClassifier, Family, Unsupported, one_hot
 from rcpkg.rows import Block, Blocks, Rows
 
 FREQUENCIES, CLOSED_FORM = "frequencies", "closed_form"
@@ -187,20 +188,27 @@ def closed_form_path(path: TargetPath) -> Path:
     return found
 
 
-def closed_form_left_out(F: Objective, family: Family, n_blocks: int = BLOCKS) -> Array:
-    """log p(y | x) of the closed form of a ``family`` without each row, shape (n, r), lost in at most ``n_blocks``
-    blocks; −∞ where none exists without them."""
+def closed_form_left_out(F: Objective, family: Family) -> Array:
+    """log p(y | x) of the closed form of a ``family`` without each row, shape (n, r), lost in at most `BLOCKS` blocks;
+    −∞ where none exists without them."""
+    log_P = np.empty((len(F.y), len(family.classes_)))
+    for rows, of_rows in closed_form_on_blocks(F, family, BLOCKS):
+        log_P[rows] = of_rows
+    return log_P
+
+
+def closed_form_on_blocks(F: Objective, family: Family, n_blocks: int) -> Iterator[tuple[slice, Array]]:
+    """The rows of each of at most ``n_blocks`` blocks, and log p(y | x) of the closed form without them."""
     counting = F.rows.only("the closed form without each row").weights(len(family.classes_))
-    log_P, n = np.full(counting.shape, -np.inf), len(F.y)
-    for first in range(min(n, n_blocks)):
-        rows = slice(first, n, n_blocks)
+    for first in range(min(len(F.y), n_blocks)):
+        rows = slice(first, None, n_blocks)
         X = rows_at(F.X, rows)
         try:
             parameters = family.parameters(F.labels - family.statistics(X, counting[rows]))
         except InvalidStatistics:
-            continue
-        log_P[rows] = log_posterior_of(family, X, parameters)
-    return log_P
+            yield rows, np.full_like(counting[rows], -np.inf)
+        else:
+            yield rows, log_posterior_of(family, X, parameters)
 
 
 def mean_and_error(losses: Array, share: Array | None) -> tuple[Array, Array]:
@@ -236,9 +244,9 @@ def warn_of_optimum(path: Path, prepared: Family, target: str | ClosedFormClassi
     they then say too little.
 
     What the optimum and its ``target`` gain by a row that they have seen is taken from some rows, which one step of
-    Newton's method leaves out with the curvature that the search has used last; the closed form loses `FOLDS`
-    blocks where it does better by `AHEAD` on the rows that it has seen, and else is no rival. ``given`` are the
-    validated rows, of which gaps are filled for that.
+    Newton's method leaves out with the curvature that the search has used last; the closed form loses one of `FOLDS`
+    blocks after another for as long as it does better by `AHEAD` on all rows, those of other blocks seen. ``given``
+    are the validated rows, of which gaps are filled for that.
     """
     F, point = path.objective, path.chosen
     try:
@@ -262,16 +270,14 @@ def warn_of_optimum(path: Path, prepared: Family, target: str | ClosedFormClassi
         losses = seen + optimism(point, prepared, target, seen)
     except (Unsupported, InvalidStatistics, NotConverged, np.linalg.LinAlgError):
         return
-    loss = mean_and_error(losses, F.weight)[0]
-
-    def closed_form_ahead(log_posterior: Array) -> bool:
-        nonlocal closed
-        closed = mean_and_error(row_losses(log_posterior, F.y)[2], F.weight)[0]
-        return loss - closed > AHEAD
-
-    closed = np.inf
-    of_seen = log_posterior_of(prepared, F.X, F.closed_form or prepared.parameters(F.labels))
-    if closed_form_ahead(of_seen) and closed_form_ahead(closed_form_left_out(F, prepared, FOLDS)):
+    loss, blocks = mean_and_error(losses, F.weight)[0], closed_form_on_blocks(F, prepared, FOLDS)
+    of_closed_form = row_losses(log_posterior_of(prepared, F.X, F.closed_form or prepared.parameters(F.labels)), F.y)[2]
+    closed = mean_and_error(of_closed_form, F.weight)[0]
+    while loss - closed > AHEAD and (block := next(blocks, None)):  # that it is no longer, further blocks do not mend
+        rows, log_P = block
+        of_closed_form[rows] = row_losses(log_P, F.y[rows])[2]
+        closed = mean_and_error(of_closed_form, F.weight)[0]
+    if loss - closed > AHEAD:
         warn(
             f"rows left out speak against calibration: log-loss {closed:.3f} of the closed form as it is, {loss:.3f} "
             "calibrated; take RiskCalibrationCV, which chooses among both and weights of the target, or a greater "
@@ -290,39 +296,51 @@ def optimism(point: Iterate, prepared: Family, target: str | ClosedFormClassifie
     Σ_i ⟨g_i, ∂_i(s̄ − m̄ μ)⟩ = E ⟨g_ε, ∂_ε(s̄ − m̄ μ)⟩ for the sums g_ε = Σ_i ε_i g_i and derivatives along Σ_i ε_i
     s(x_i, y_i) with signs ε_i by chance: a mean of `PROBES` draws (Hutchinson 1990), which all rows rise by alike.
     """
-    F, z, r, K = point.objective, point.z, point.objective.r, point.objective.width
-    curvature = F.dense_curvature(point) if F.exact and F.form.size <= LARGEST else point.curvature
+    F, r = point.objective, point.objective.r
     half, order = max(LOOKED_AT // F.data.free // 2, 1), np.argsort(-losses, kind="stable")
     index = np.concatenate([order[:half], order[half:][evenly(len(order) - half, half)]])
     times = np.ones(len(index))  # that a row stands for
     times[half:] = (len(order) - half) / max(len(index) - half, 1)
-    features, y = F.form.rows.dense(index), F.data.y[index]
-    before = log_posterior((F.data.coefficients(F.scored(z)) @ features).T, np.full(r, -np.log(r)))
-    A, free = np.zeros((len(index), r, r)), F.data.free
-
-    def of_coordinates(coefficients: Array) -> Array:
-        side = np.zeros((len(z), len(coefficients)))  # for coefficients of each score (…, free, K)
-        side[F.of_scores] = coefficients.reshape(len(coefficients), -1).T
-        return side
-
-    for c in range(free):  # of the classes whose scores are not zero
-        of_class = np.zeros((len(index), free, K))
-        of_class[:, c] = features.T
-        solved = curvature.solve(of_coordinates(of_class))[F.of_scores].reshape(free, K, -1)
-        A[:, r - free :, c + r - free] = np.einsum("rkn,kn->nr", solved, features) / F.size
+    features, y, equal = F.form.rows.dense(index), F.data.y[index], np.full(r, -np.log(r))
+    before = log_posterior((F.data.coefficients(F.scored(point.z)) @ features).T, equal)
+    A = covariances_of_scores(point, features, index) / F.size
     P, weight = np.exp(before), np.ones(len(index)) if F.data.weight is None else F.data.weight[index]
-    lost = A[range(len(index)), y] - np.einsum("nab,nb->na", A, P)
-    after = log_posterior(before - fall_of_scores(A, P, lost, weight[:, None]), np.full(r, -np.log(r)))
+    lost = A[range(len(index)), y] - (A @ P[:, :, None])[:, :, 0]
+    after = log_posterior(before - fall_of_scores(A, P, lost, weight[:, None]), equal)
     risen = (before - after)[range(len(y)), y]
     if isinstance(target, str):
-        by_score = fall_of_scores(A, P, np.eye(r)[y] - np.exp(after), weight[:, None], transposed=True)[:, r - free :]
+        by_score = fall_of_scores(A, P, one_hot(y, r) - np.exp(after), weight[:, None], transposed=True)
         signs = np.random.default_rng(0).choice((-1.0, 1.0), size=(PROBES, len(index)))
-        g = of_coordinates(np.einsum("pn,nr,kn->prk", signs * times, by_score, features)) / F.size
-        pulls = pulls_along(point, prepared, target, index, signs)
-        risen = risen + max((g * curvature.solve(pulls)).sum() / PROBES, 0.0) / (times @ weight)
+        pulled = point.curvature.solve(pulls_along(point, prepared, target, index, signs))[F.of_scores]
+        falls = pulled.T.reshape(PROBES, F.data.free, -1) @ features / F.size  # of the scores, (PROBES, free, n)
+        of_target = (falls * by_score[:, r - F.data.free :].T * (signs * times)[:, None]).sum() / PROBES
+        risen = risen + max(of_target, 0.0) / (times @ weight)
     of_all = np.full(F.rows, np.average(risen[half:], weights=weight[half:]) if len(index) > half else 0.0)
     of_all[index] = risen
     return of_all
+
+
+def covariances_of_scores(point: Iterate, features: Array, index: NDArray[np.intp]) -> Array:
+    """S_iᵀ H⁻¹ S_i for the scores S_i of rows of these ``features``, (K, n), and numbers, but for what classes have in
+    common, shape (n, r, r); by the curvature that a search has used last."""
+    F, curvature = point.objective, point.curvature
+    n, r, free, K = len(index), F.r, F.data.free, F.width
+    A = np.zeros((n, r, r))
+    of_scores = A[:, r - free :, r - free :]
+    if isinstance(curvature, Woodbury):
+        of_scores[:] = curvature.covariances_of_scores(features, index)
+    elif not curvature.ends:
+        # scores are the last coordinates, whose part of L alone whitens them
+        factor, first = curvature.factors[0], F.of_scores.start
+        scores = np.zeros((free, K, free, n))
+        scores[range(free), :, range(free)] = features
+        last = factor._replace(lower=np.asfortranarray(factor.lower[first:, first:]))
+        white = last.whiten(scores.reshape(free * K, -1), overwrite=True).reshape(-1, free, n).transpose(2, 1, 0)
+        of_scores[:] = white @ white.mT
+    else:  # of each class alone
+        for c, factor in zip(range(free), curvature.factors):
+            of_scores[:, c, c] = (factor.whiten(features) ** 2).sum(axis=0)
+    return A
 
 
 def evenly(n: int, most: int) -> NDArray[np.intp]:
@@ -340,6 +358,6 @@ def pulls_along(point: Iterate, prepared: Family, target: str, index: NDArray[np
     for pull, sign in zip(pulls, signs):
         further = prepared.statistics(X, counting * sign[:, None])
         parameters, size = target_parameters(prepared, source.labels - DIFFERENCE * further, target)
-        lost = source.target.statistics - size * prepared.mean_parameters(parameters)
-        pull[:] = F.form.sums(lost) - (source.target.size - size) * mean
+        drawn = size * F.form.sums(prepared.mean_parameters(parameters))
+        pull[:] = F.joint.statistics - drawn - (source.target.size - size) * mean
     return source.target.weight / DIFFERENCE * (F.form.differences(pulls) if F.dense else pulls).T

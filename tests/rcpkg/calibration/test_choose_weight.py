@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from model_cases import ML, NETWORKS, rows_for
+from model_cases import GAUSSIAN, ML, NETWORKS, rows_for
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
@@ -25,6 +25,8 @@ from rcpkg import (
 )
 from rcpkg.calibration import choose_weight, left_out, target_path
 from rcpkg.calibration.constants import TOL
+from rcpkg.calibration.curvature import Woodbury, WoodburyByDifferences
+from rcpkg.calibration.logistic import Curvature
 from rcpkg.calibration.target_path import TargetPath
 from rcpkg.rows import Rows
 
@@ -319,6 +321,31 @@ def test_what_the_sentence_takes_rows_to_gain_is_what_leave_one_out_says(name, t
     monkeypatch.setattr(left_out, "LOOKED_AT", len(y))
     few = left_out.optimism(found.point, path.prepared, target, before)
     assert few.mean() == pytest.approx(gained.mean(), rel=0.5)
+
+
+@pytest.mark.parametrize(
+    ("name", "largest", "kind"),
+    [
+        *((name, 1500, Curvature) for name in ML if name not in ("QDA", *NETWORKS)),
+        *((name, 1, Curvature) for name in GAUSSIAN),
+        *(("QDA", 1500, Woodbury), ("LDA", 10, WoodburyByDifferences)),
+    ],
+)
+def test_covariances_of_scores_are_those_of_the_curvature(name, largest, kind, monkeypatch):
+    """By the part of it that scores need, of all coordinates or each class: S_iᵀ H⁻¹ S_i, as whole systems give it."""
+    monkeypatch.setattr("rcpkg.calibration.conditional.LARGEST", largest)
+    X, y = rows_for(name)
+    F, index = TargetPath.from_estimator(clone(ML[name]).fit(X, y), "pooled", X[:12], y[:12]).conditional, [0, 3, 7]
+    point, features, free = F.evaluate(None), F.form.rows.dense(index), F.data.free
+    assert type(point.curvature) is kind
+    contrasts = np.eye(3)[1:] - np.eye(3)[0]  # what classes have in common is left open
+    for A, row in zip(left_out.covariances_of_scores(point, features, index), features.T):
+        S = np.zeros((len(point.z), free))
+        S[F.of_scores] = np.kron(np.eye(free), row[:, None])
+        whole = np.zeros((3, 3))
+        whole[3 - free :, 3 - free :] = S.T @ point.curvature.solve(S)
+        found, expected = (contrasts @ each @ contrasts.T for each in (A, whole))
+        assert_allclose(found, expected, rtol=0, atol=1e-9 * np.abs(expected).max())
 
 
 def test_what_is_worse_than_its_closed_form_says_so():
