@@ -27,7 +27,7 @@ import itertools
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import integrate, optimize, stats
-from scipy.special import gammainc, gammaln, xlogy
+from scipy.special import hyp1f1
 
 from rcpkg.linalg import Array
 
@@ -106,22 +106,8 @@ def parameter_mean(maximum: ArrayLike, n: ArrayLike, t1: float = 1.0, t2: float 
         raise ValueError("maximum must be a positive number, the largest of the draws")
     if not np.all(alpha > 1):
         raise ValueError("the posterior mean is infinite: n + t1 must exceed 1")
-    return (maximum * alpha * _reciprocal_kummer(alpha, 1 / (t2 * maximum)) + 1 / t2) / (alpha - 1)
-
-
-def _reciprocal_kummer(alpha: Array, z: Array) -> Array:
-    """1/1F1(1; alpha + 1; z), z >= 0: its series for z < alpha, else z^alpha e^-z/(alpha gamma(alpha, z))."""
-    series, term, k = np.ones_like(z), np.ones_like(z), 1
-    ratio = np.where(z < alpha, z, 0.0)
-    while np.any(term > 1e-17 * series):
-        term = term * ratio / (alpha + k)
-        series += term
-        k += 1
-    large = np.maximum(z, alpha)
-    # log of the Poisson-like weight, with a log(z/a) - (z - a) kept together against cancellation
-    stirling = xlogy(alpha, alpha) - alpha - gammaln(alpha + 1)
-    log_weight = xlogy(alpha, large / alpha) - (large - alpha) + stirling
-    return np.where(z < alpha, 1 / series, np.exp(log_weight) / gammainc(alpha, large))
+    z = np.minimum(1 / (t2 * maximum), 10 * (alpha + 100))  # beyond, the function is ∞, which takes long to find
+    return (maximum * alpha / hyp1f1(1, alpha + 1, z) + 1 / t2) / (alpha - 1)
 
 
 def bayes_parameter(x: ArrayLike, t1: float = 1.0, t2: float = 1.0) -> stats.distributions.rv_frozen:
