@@ -205,9 +205,10 @@ def gaps_refused(label: str, instead: str) -> Unsupported:
     )
 
 
-def column_label(X: Any, j: int) -> str:
-    """What to call column j of X, an array or a frame of pandas."""
-    return f"feature {X.columns[j]!r}" if isinstance(X, pd.DataFrame) else f"feature {j}"
+def feature_name(table: Any, j: int) -> str:
+    """What messages call the feature of number j of an array, a frame or what was fitted to one: by its name if any."""
+    names = getattr(table, "feature_names_in_", getattr(table, "columns", None))
+    return f"feature {j}" if names is None else f"feature {names[j]!r}"
 
 
 def _is_text(value: Any) -> bool:
@@ -236,7 +237,7 @@ def _explain(estimator: BaseEstimator, X: Any) -> None:
         text = next(filter(_is_text, values), None)
         if text is not None:
             raise ValueError(
-                f"{column_label(X, j)} holds text ({text!r}); {type(estimator).__name__} takes numbers: encode it "
+                f"{feature_name(X, j)} holds text ({text!r}); {type(estimator).__name__} takes numbers: encode it "
                 "(OneHotEncoder, OrdinalEncoder of sklearn.preprocessing), or give it to CategoricalNB, which takes "
                 "text, as a block of a ProductModel"
             )

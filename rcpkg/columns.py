@@ -21,7 +21,7 @@ from scipy.sparse import csr_array, issparse
 if TYPE_CHECKING:
     import narwhals.stable.v2 as nw
 
-BEYOND = 2**53  # floats tell smaller integers apart
+BEYOND = 2 ** (1 + np.finfo(float).nmant)  # floats tell smaller integers apart
 MISSING, BOOLEANS, INTEGERS, NUMBERS, TEXT = "missing values", "booleans", "integers", "numbers", "text"
 DATES, DURATIONS, BYTES, COMPLEX, NESTED = "dates or times", "durations", "bytes", "complex numbers", "nested values"
 ARITHMETIC = {BOOLEANS, INTEGERS, NUMBERS}
@@ -263,6 +263,14 @@ def summed(X: Any) -> csr_array:
     return X
 
 
+def _in_array(values: Any) -> NDArray:
+    """Labels or weights as an array, of Python objects where they are not of a type of numpy."""
+    values = in_table(unmasked(values))
+    if (series := _series(values)) is not None:
+        values = series.to_numpy() if isinstance(getattr(values, "dtype", None), np.dtype) else _objects(series)
+    return np.asarray(values, dtype=object if isinstance(values, list | tuple) else None)
+
+
 def as_labels(y: Any, name: str = "y") -> Any:
     """Labels as integers, booleans, floats or strings, whatever holds them.
 
@@ -271,12 +279,9 @@ def as_labels(y: Any, name: str = "y") -> Any:
     ValueError
         Saying what y holds, if it is no label, or several kinds of labels, or none in some rows.
     """
-    y = in_table(unmasked(y))
     if y is None:
         return y
-    if (series := _series(y)) is not None:
-        y = y.to_numpy() if isinstance(y, pd.Series) and isinstance(y.dtype, np.dtype) else _objects(series)
-    array = np.asarray(y, dtype=object if isinstance(y, list | tuple) else None)
+    array = _in_array(y)
     labels = array.astype(object).ravel() if array.dtype.kind == "T" else array.ravel()
     missing: Any = labels.dtype.kind == "f" and np.isnan(labels)
     if labels.dtype.kind == "O":
@@ -303,13 +308,7 @@ def as_labels(y: Any, name: str = "y") -> Any:
 
 def as_numbers(values: Any, name: str) -> NDArray[np.float64]:
     """The weights of rows, which must be numbers, as floats, NaN where they are missing."""
-    values = in_table(unmasked(values))
-    if (series := _series(values)) is not None:
-        import narwhals.stable.v2 as nw
-
-        plain = series.dtype.is_numeric() or series.dtype == nw.Boolean
-        values = series.cast(nw.Float64).to_numpy() if plain else _objects(series)
-    array = np.asarray(values, dtype=object if isinstance(values, list | tuple) else None)
+    array = _in_array(values)
     kinds = {_OF_KINDS.get(array.dtype.kind, TEXT if array.dtype.kind in "UT" else NUMBERS)}
     if array.dtype.kind == "O":
         kinds, missing = _kinds(array.ravel())

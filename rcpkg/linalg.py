@@ -10,6 +10,7 @@ from scipy.linalg.lapack import dpotrf, dpotri, dpotrs, dtrtrs
 Array = NDArray[np.float64]
 Numbers = NDArray[Any] | Sequence[float] | Sequence[Sequence[float]]  # without text, which ArrayLike takes
 EPS = float(np.finfo(float).eps)
+LOG_2PI = float(np.log(2 * np.pi))
 #: Share of a sum of many numbers, or of a matrix of correlations, that is rounding: far above what it is, and far below
 #: what rows tell, so that half or twice decides otherwise for rounding alone
 ROUNDING = 1e-12
@@ -19,6 +20,9 @@ LOG_ROUNDING = 1e-9
 AT_A_TIME = 2**20
 #: Entries of a block that stays in the processor's cache, 1 MB; half or twice costs up to a tenth of the time
 IN_CACHE = 2**17
+#: Rows of which a model is asked at a time; of those with gaps that go together the same patterns share a factor. Half
+#: or twice costs up to a tenth of the time
+PASS_BLOCK = 2**15
 #: Shares of the diagonal that make a factor of what is semi-definite but for rounding: the first that does is added
 JITTER = (0.0, *(10.0**power for power in range(-13, 3)))
 #: Steps of a search that nobody limits, after which it warns or gives up: those that converge take up to some hundreds
@@ -86,6 +90,16 @@ def backtracked(
 def slices(n: int, size: int) -> list[slice]:
     """Blocks of ``size`` of n rows, one after another, so that what is made of each stays small."""
     return [slice(start, min(start + size, n)) for start in range(0, n, size)]
+
+
+def one_hot(y: NDArray[np.intp], n_classes: int) -> Array:
+    """Label matrix Y of shape (n, ``n_classes``): Y_iy = 1 where y is the class number of row i, else 0.
+
+    >>> one_hot(np.array([1, 0]), 3)
+    array([[0., 1., 0.],
+           [1., 0., 0.]])
+    """
+    return np.equal.outer(y, np.arange(n_classes)).astype(float)
 
 
 def correlations(A: Array) -> tuple[Array, Array]:

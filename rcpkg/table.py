@@ -22,7 +22,7 @@ from rcpkg.base import Array, Estimator, GenerativeClassifier, atomic, construct
 from rcpkg.calibration import RiskCalibration, RiskCalibrationCV
 from rcpkg.calibration.choose_weight import TARGET_WEIGHTS
 from rcpkg.calibration.in_view import check_in_view, copies
-from rcpkg.checks import check_number, column_label, warn
+from rcpkg.checks import check_number, feature_name, warn
 from rcpkg.choice import folds
 from rcpkg.columns import in_columns
 from rcpkg.discretization import MDLDiscretizer
@@ -37,6 +37,7 @@ from rcpkg.families import (
     ProductModel,
     SharedVarianceGaussianNB,
 )
+from rcpkg.linalg import ROUNDING
 from rcpkg.progress import tell, telling
 from rcpkg.rows import in_memory
 
@@ -51,7 +52,7 @@ MOST_PARAMETERS = 2000  # of a Gaussian: 61 columns, a second a fit, but 168 min
 TREE_WEIGHT = 30.0  # of the pooled target of trees, which have many parameters for their rows
 FOLDS_OF_CUTS = 3  # that choose the weight for intervals; five take half as long again, and gain .003 nats
 LEAST_CLASS_OF_CUTS = 4  # rows of a class, of which a fold within a fold still leaves one
-BLIND = 1e-12  # what a probability of zero counts as in a log-loss
+BLIND = ROUNDING  # what a probability of zero counts as in a log-loss
 
 
 class Columns(NamedTuple):
@@ -161,17 +162,17 @@ def _columns_of(frame: pd.DataFrame) -> Columns:
         column = frame[name].dropna()
         n_values = column.nunique()
         if not n_values:
-            warn(f"{column_label(frame, j)} holds missing values only, and is left out")
+            warn(f"{feature_name(frame, j)} holds missing values only, and is left out")
         elif not pd.api.types.is_numeric_dtype(frame[name].dtype) and isinstance(column.iloc[0], str):
             is_mark = column.isin(MISSING_MARKS)
             if is_mark.any() and not is_mark.all() and _are_numbers(column[~is_mark]):
                 raise ValueError(
-                    f"{column_label(frame, j)} holds {column[is_mark].iloc[0]!r} among numbers: read it as a missing "
+                    f"{feature_name(frame, j)} holds {column[is_mark].iloc[0]!r} among numbers: read it as a missing "
                     "value, with na_values of pandas.read_csv, or replace it by a word if it is a category"
                 )
             if n_values > max(FEW_VALUES, FREE_TEXT * len(column)):
                 raise ValueError(
-                    f"{column_label(frame, j)} holds text with {n_values} values in {len(column)} rows, which is no "
+                    f"{feature_name(frame, j)} holds text with {n_values} values in {len(column)} rows, which is no "
                     "category: drop it if it names the rows, or make numbers or categories of its words"
                 )
             categories.append(name)

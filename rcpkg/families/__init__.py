@@ -19,7 +19,8 @@ from rcpkg.families.multinomial import MultinomialNB
 from rcpkg.families.networks import TAN, CategoricalNB, KDependenceBayes
 from rcpkg.families.product import ProductModel, ProductParameters
 from rcpkg.families.scorer import Scorer
-from rcpkg.families.statistics import Statistics, class_counts, one_hot
+from rcpkg.families.statistics import Statistics, class_counts
+from rcpkg.linalg import one_hot
 
 __all__ = [
     "LDA",

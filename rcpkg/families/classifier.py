@@ -16,9 +16,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from rcpkg.base import Array, GenerativeClassifier, InvalidStatistics, atomic, constructed, one_thread_if_small
 from rcpkg.capabilities import require
-from rcpkg.checks import check_number, check_weights, number_labels, warn
+from rcpkg.checks import check_number, check_weights, feature_name, number_labels, warn
 from rcpkg.columns import as_labels
-from rcpkg.families.family import ClassPrior, Family, feature_name
+from rcpkg.families.family import ClassPrior, Family
 from rcpkg.families.portions import BlockSummary, check_blocks, check_same_columns, describe_block, numbered
 from rcpkg.families.scorer import FORMAT, Scorer
 from rcpkg.families.statistics import Statistics, finite
@@ -85,7 +85,7 @@ class ClosedFormClassifier(GenerativeClassifier):
         self.family_.prepare(X)
         unseen = self.family_.unseen
         if len(unseen):
-            name = feature_name(getattr(self, "feature_names_in_", None), unseen[0])
+            name = feature_name(self, unseen[0])
             others = f", and so do {len(unseen) - 1} more" if len(unseen) > 1 else ""
             warn(f"{name} holds missing values only{others}: it says nothing of the classes; leave it out")
 
@@ -175,7 +175,7 @@ class ClosedFormClassifier(GenerativeClassifier):
         """Refuse further rows with values of a feature that had none so far, and has no place in the statistics."""
         for j in self.family_.unseen:
             if not np.isnan(X[:, j]).all():
-                name = feature_name(getattr(self, "feature_names_in_", None), j)
+                name = feature_name(self, j)
                 raise ValueError(f"{name} held missing values only so far: begin partial_fit with rows that have some")
 
     def _set_classes(self, classes: ArrayLike | None) -> None:

@@ -1,6 +1,8 @@
 """Numbers that decide something in this room: what each means, where it comes from, what half or twice of it does."""
 
-from rcpkg.linalg import EPS
+import numpy as np
+
+from rcpkg.linalg import EPS, ROUNDING
 
 # Rounding -------------------------------------------------------------------------------------------------------------
 # Far above the rounding of a float and far below what rows tell: half or twice decides otherwise only for statistics
@@ -14,7 +16,7 @@ VARIANCE_ROUNDING = EPS / LEAST_DIGITS
 #: otherwise only for values that are nearly the same
 SAME_VALUE = 1e-6
 #: Decimals of a mutual information in nats; beyond them is rounding, which must not decide between equal features
-DECIMALS = 12
+DECIMALS = round(-np.log10(ROUNDING))
 #: A mean that lies farther from the median, in typical deviations, is no origin: moments about it lose eight digits
 FAR_MEAN = 1e4
 
@@ -55,17 +57,11 @@ LARGEST_CODE = 2**20
 
 #: Rows of one product for all classes, whose intermediate products then stay in the cache
 BLOCK = 256
-#: Rows of one call of `weigh`; of rows with gaps those with the same pattern share a factor, and twice finds more
-PASS_BLOCK = 2**15
 #: From this ratio r/d on quadratic features are faster than products class by class; both take as long near it
 FUSED_CLASSES_PER_FEATURE = 0.3
 #: Entries of an average table of the rows with gaps that go together in a network. With half of it rows of few gaps
 #: take up to 1.4 times as long, for the calls of numpy; with twice 1.3 times, since different patterns go together.
 TABLE_ENTRIES = 2**13
-#: Entries, 8 MB, of factors that a scorer of Gaussians keeps for patterns of missing values. With 20 features a row of
-#: a pattern that it met before takes .11 of the time of scikit-learn's naive Bayes, another row .21 (bar: a fifth); the
-#: factors are the same. Half or twice keeps half or twice as many patterns.
-PATTERN_ENTRIES = 2**20
 #: Rows from which medians are taken, and of a class those that components start from, if there are more; half or twice
 #: shows the same order of magnitude
 TYPICAL_ROWS = 1000

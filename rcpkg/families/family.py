@@ -17,7 +17,7 @@ from sklearn.utils.metaestimators import available_if
 
 from rcpkg.base import Array, InvalidStatistics, constructed
 from rcpkg.capabilities import FOLLOWS, gives
-from rcpkg.checks import check_number, check_priors
+from rcpkg.checks import check_number, check_priors, feature_name
 from rcpkg.families.features import FeatureMap
 from rcpkg.families.portions import counted, encode_and_count, typical_rows
 from rcpkg.families.statistics import Statistics
@@ -225,18 +225,13 @@ class Family(ClassPrior):
         return np.empty(0, dtype=np.intp)
 
     def _feature_name(self, j: int) -> str:
-        return feature_name(getattr(self, "feature_names_in_", None), j)
+        return feature_name(self, j)
 
 
 def if_all_have(method: Callable[..., Any]) -> Any:
     """Decorator of a method that a family made of others, its ``families``, has where all of these have it."""
     name = method.__name__
     return available_if(lambda family: all(hasattr(part, name) for part in family.families))(method)
-
-
-def feature_name(names: NDArray | None, j: int) -> str:
-    """What messages call the feature of number j, by its name where the columns have ``names``."""
-    return f"feature {j}" if names is None else f"feature {names[j]!r}"
 
 
 def dampened(ratio: Array) -> Array:

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rcpkg.base import Array, InvalidStatistics, constructed
-from rcpkg.checks import LARGEST, LEAST_SPREAD, check_number, gaps_refused, warn
+from rcpkg.checks import LARGEST, LEAST_SPREAD, check_number, feature_name, gaps_refused, warn
 from rcpkg.families.blocks import Blocks, Distances
-from rcpkg.families.constants import BLOCK, FAR_MEAN, FUSED_CLASSES_PER_FEATURE, PASS_BLOCK, TYPICAL_ROWS
+from rcpkg.families.constants import BLOCK, FAR_MEAN, FUSED_CLASSES_PER_FEATURE, TYPICAL_ROWS
 from rcpkg.families.em import run_em
 from rcpkg.families.family import equal_class_weights, safe_class_counts
 from rcpkg.families.gaussian_features import Monomials, products
@@ -21,10 +21,8 @@ from rcpkg.families.gaussian_prior import GaussianParameters, GaussianPrior, per
 from rcpkg.families.portions import has_gaps
 from rcpkg.families.statistics import Statistics
 from rcpkg.gaps import gappy
-from rcpkg.linalg import EPS, IN_CACHE, LOG_ROUNDING, slices
+from rcpkg.linalg import EPS, IN_CACHE, LOG_2PI, LOG_ROUNDING, PASS_BLOCK, slices
 from rcpkg.rows import Rows
-
-LOG_2PI = np.log(2 * np.pi)
 
 
 @constructed
@@ -66,7 +64,7 @@ class GaussianFamily(GaussianPrior):
         check_number("singular_ridge", self.singular_ridge, 0)
         if unseen.any():
             if not self.singular_ridge:
-                name = self._column_name(int(np.argmax(unseen)))
+                name = feature_name(self, int(np.argmax(unseen)))
                 raise ValueError(f"{name} holds missing values only: drop it, or set singular_ridge > 0")
             X, missing = np.where(unseen, 0.0, X), missing & ~unseen
         if missing.any():
@@ -93,7 +91,7 @@ class GaussianFamily(GaussianPrior):
         if extreme.any():
             j = int(np.argmax(extreme))
             raise InvalidStatistics(
-                f"the values of {self._column_name(j)} differ by {width[j]:.3g}, whose square cannot be represented: "
+                f"the values of {feature_name(self, j)} differ by {width[j]:.3g}, whose square cannot be represented: "
                 "rescale it"
             )
 
@@ -124,16 +122,13 @@ class GaussianFamily(GaussianPrior):
         return covariances
 
     def _feature_name(self, j: int) -> str:
-        return self._column_name(int(np.flatnonzero(self.varying_)[j]) if hasattr(self, "varying_") else j)
-
-    def _column_name(self, j: int) -> str:
-        return super()._feature_name(j)
+        return super()._feature_name(int(np.flatnonzero(self.varying_)[j]) if hasattr(self, "varying_") else j)
 
     def check_complete(self, X: Array) -> None:
         missing = np.isnan(X).any(axis=0)
         if missing.any():
             j = int(missing.argmax())
-            name = self._column_name(j) if len(missing) == len(self.varying_) else self._feature_name(j)
+            name = feature_name(self, j) if len(missing) == len(self.varying_) else self._feature_name(j)
             raise gaps_refused(name, "impute them")
 
     def same_form(self, other: object) -> bool:
@@ -336,7 +331,7 @@ class GaussianFamily(GaussianPrior):
         """
         if not self.independent and np.isnan(X).any():
             raise ValueError(
-                f"{self._column_name(int(np.isnan(X).any(axis=0).argmax()))} holds missing values, which further "
+                f"{feature_name(self, int(np.isnan(X).any(axis=0).argmax()))} holds missing values, which further "
                 "portions of rows do not take where covariances are full: fit all rows at once, impute the values, or "
                 "leave such rows out"
             )

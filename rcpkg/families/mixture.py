@@ -31,7 +31,8 @@ from rcpkg.families.constants import LOST, MOST_COMPONENTS, ROWS_PER_COMPONENT
 from rcpkg.families.em import Ascent, best_ascent
 from rcpkg.families.family import ClassPrior, Family, Weigh, if_all_have, safe_counts
 from rcpkg.families.portions import COLUMNS, BlockSummary, encoded, first_rows, rows_and_weight
-from rcpkg.families.statistics import Statistics, class_counts, one_hot
+from rcpkg.families.statistics import Statistics, class_counts
+from rcpkg.linalg import one_hot
 from rcpkg.rows import Block, Blocks, Rows
 
 

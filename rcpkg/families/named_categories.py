@@ -11,7 +11,7 @@ from pandas.api.types import is_numeric_dtype
 from scipy.sparse import issparse
 
 from rcpkg.base import Array
-from rcpkg.checks import column_label
+from rcpkg.checks import feature_name
 from rcpkg.columns import in_columns
 from rcpkg.families.classifier import ClosedFormClassifier, ConjugateClassifier
 from rcpkg.families.portions import BlockSummary
@@ -83,7 +83,7 @@ class NamedCategories(ClosedFormClassifier):
                 continue
             if (j in names) != is_text[j] and not reset and not pd.isna(values).all():
                 was, has = ("numbers", "text") if is_text[j] else ("text", "numbers")
-                raise ValueError(f"{column_label(X, j)} held {was} when the model was fitted, and holds {has}")
+                raise ValueError(f"{feature_name(X, j)} held {was} when the model was fitted, and holds {has}")
             if is_text[j] and learns:
                 names[j] = _with_new(names.get(j, np.empty(0, dtype=object)), values)
             codes[:, j] = _places(values, names[j]) if j in names else values

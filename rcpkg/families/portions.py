@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ from scipy.sparse import issparse
 from sklearn.base import clone
 
 from rcpkg.base import Array
-from rcpkg.checks import check_weights
+from rcpkg.checks import check_weights, feature_name
 from rcpkg.columns import as_labels
 from rcpkg.families.constants import BLOCK_SAMPLE, TYPICAL_ROWS
 from rcpkg.families.statistics import Statistics
@@ -72,13 +73,12 @@ def check_blocks(seen: list[BlockSummary]) -> None:
     """Refuse blocks of which no row counts, or of which a column holds text in one and numbers in another."""
     if not any(block.n for block in seen):
         raise ValueError("there are no rows of positive weight")
-    names = seen[0].columns.get("feature_names_in_")
     for j in sorted({j for block in seen for j in block.names}):
         text = next(block for block in seen if j in block.names)
         for block in seen:
             if j not in block.names and block.n and not np.isnan(block.X[:, j]).all():
-                label = f"feature {j}" if names is None else f"feature {names[j]!r}"
-                raise ValueError(f"{block.name}: {label} holds numbers, and text in {text.name}: make it one of them")
+                name = feature_name(SimpleNamespace(**block.columns), j)
+                raise ValueError(f"{block.name}: {name} holds numbers, and text in {text.name}: make it one of them")
 
 
 def numbered(model: Any, block: Block) -> Block:

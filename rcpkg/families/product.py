@@ -17,9 +17,10 @@ from sklearn.utils._indexing import _get_column_indices
 from rcpkg._bases import _BaseComposition
 from rcpkg.base import Array, constructed
 from rcpkg.capabilities import MARGINALS, can
+from rcpkg.checks import feature_name
 from rcpkg.columns import in_columns
 from rcpkg.families.classifier import ClosedFormClassifier
-from rcpkg.families.family import ClassPrior, Family, feature_name, if_all_have
+from rcpkg.families.family import ClassPrior, Family, if_all_have
 from rcpkg.families.features import ProductFeatures
 from rcpkg.families.named_categories import NamedCategories
 from rcpkg.families.portions import chosen, part_of
@@ -406,19 +407,22 @@ class ProductModel(ProductSettings, NamedCategories, _BaseComposition, family=Pr
         self._check_values(X)
         super()._extend(X)
 
-    def _check_values(self, X: Array) -> None:
+    def _check_values(self, X: Array, predicting: bool = False) -> None:
         """Refuse text and missing values in blocks whose models do not take them."""
         for (name, model, _), columns in zip(self.blocks, self.columns_):
             text = [j for j in columns if j in self._names]
             if text and not model.__sklearn_tags__().input_tags.string:
                 raise ValueError(
-                    f"{self._column_name(text[0])} of block {name!r} holds text, and {type(model).__name__} takes "
+                    f"{feature_name(self, text[0])} of block {name!r} holds text, and {type(model).__name__} takes "
                     "numbers only"
                 )
-            self._check_missing(name, model, X, columns)
-
-    def _column_name(self, j: int) -> str:
-        return feature_name(getattr(self, "feature_names_in_", None), j)
+            missing = columns[np.isnan(X[:, columns]).any(axis=0)]
+            sums_out = predicting and can(model, MARGINALS)
+            if missing.size and not sums_out and not model.__sklearn_tags__().input_tags.allow_nan:
+                raise ValueError(
+                    f"{feature_name(self, missing[0])} of block {name!r} contains NaN, which {type(model).__name__} "
+                    "does not accept: impute it, or leave such rows out"
+                )
 
     def statistics(self, X: Array | tuple, weights: Array) -> Statistics:
         if not hasattr(self, "family_"):
@@ -427,9 +431,7 @@ class ProductModel(ProductSettings, NamedCategories, _BaseComposition, family=Pr
 
     def _check_X(self, X: ArrayLike) -> Array:
         X = super()._check_X(X)
-        for (name, model, _), columns in zip(self.blocks, self.columns_):
-            if not can(model, MARGINALS):
-                self._check_missing(name, model, X, columns)
+        self._check_values(X, predicting=True)
         return X
 
     def _check_rows(self, X: ArrayLike, y: ArrayLike, reset: bool = True) -> tuple[Array, NDArray]:
@@ -448,14 +450,6 @@ class ProductModel(ProductSettings, NamedCategories, _BaseComposition, family=Pr
         tags.input_tags.string = any(block.string for block in of_blocks)
         tags.input_tags.allow_nan = any(block.allow_nan for block in of_blocks)
         return tags
-
-    def _check_missing(self, name: str, model: ClosedFormClassifier, X: Array, columns: NDArray[np.intp]) -> None:
-        missing = columns[np.isnan(X[:, columns]).any(axis=0)]
-        if missing.size and not model.__sklearn_tags__().input_tags.allow_nan:
-            raise ValueError(
-                f"{self._column_name(missing[0])} of block {name!r} contains NaN, which {type(model).__name__} does "
-                "not accept: impute it, or leave such rows out"
-            )
 
     def _choose_columns(self, X: Any, d: int) -> None:
         self.columns_ = [

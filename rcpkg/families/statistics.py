@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rcpkg.base import Array
 
@@ -98,13 +97,3 @@ def class_counts(statistics: Statistics) -> Array:
     """
     first = next(iter(statistics))
     return class_counts(first) if isinstance(first, Statistics) else first
-
-
-def one_hot(y: NDArray[np.intp], n_classes: int) -> Array:
-    """Label matrix Y of shape (n, ``n_classes``): Y_iy = 1 where y is the class number of row i, else 0.
-
-    >>> one_hot(np.array([1, 0]), 3)
-    array([[0., 1., 0.],
-           [1., 0., 0.]])
-    """
-    return np.equal.outer(y, np.arange(n_classes)).astype(float)

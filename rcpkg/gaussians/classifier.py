@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import BaseCrossValidator
 
 from rcpkg.base import GenerativeClassifier, InvalidStatistics, SquareableRows, atomic, constructed, one_thread_if_small
-from rcpkg.checks import check_choice, check_cost, check_weights, number_labels, warn
+from rcpkg.checks import check_choice, check_cost, check_weights, feature_name, number_labels, warn
 from rcpkg.choice import (
     Choice,
     choose,
@@ -158,8 +158,8 @@ class GridClassifier(MomentClassifier):
         ):
             constant = np.flatnonzero((values == sample.X).all(axis=0))
             if constant.size:
-                name = getattr(self, "feature_names_in_", range(sample.X.shape[1]))[constant[0]]
-                warn(f"feature {name!r} is constant {what}, which leaves {share:.0%} of the models: drop it")
+                name = feature_name(self, constant[0])
+                warn(f"{name} is constant {what}, which leaves {share:.0%} of the models: drop it")
                 return
 
     def _cross_validated(

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rcpkg.gaussians.constants import LEAST_REST
-from rcpkg.linalg import EPS, Array, correlations, is_definite
+from rcpkg.linalg import EPS, LOG_2PI, Array, correlations, is_definite
 
 
 class ClassStatistics(NamedTuple):
@@ -131,7 +131,7 @@ class Sample:
 
 def gaussian_log_density(d: int, log_det: Array | float, quadratic: Array) -> Array:
     """-½ (d log 2π + log|Σ| + (x - μ)' Σ⁻¹ (x - μ)), from the log determinant and the quadratic form."""
-    return -0.5 * (d * np.log(2 * np.pi) + log_det + quadratic)
+    return -0.5 * (d * LOG_2PI + log_det + quadratic)
 
 
 def log_normal(deviations: Array, covariances: Array, tol: float | None = None) -> Array:

@@ -203,6 +203,3 @@ class Pooled(LocalClassifier):
     def _bytes_per_query(self, k: int, n_sizes: int) -> int:
         r, d = len(self.classes_), self.n_features_in_
         return 64 * (k + 2) + 24 * r * (n_sizes + k) + 32 * (d + 1) * (k + 1)
-
-    def _one_hot(self, rows: Index) -> Array:
-        return (self._codes[rows][..., None] == np.arange(len(self.classes_))).astype(float)

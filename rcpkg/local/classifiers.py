@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from rcpkg.base import Classifier, GenerativeClassifier, constructed
 from rcpkg.checks import check_choice, check_number, check_numbers
 from rcpkg.gaussians.scatter import gaussian_log_density
-from rcpkg.linalg import EPS, Array
+from rcpkg.linalg import EPS, Array, one_hot
 from rcpkg.local.base import PerClass, Pooled
 from rcpkg.local.constants import LONGEST_RUN
 from rcpkg.local.neighbours import Index
@@ -170,7 +170,7 @@ class LocalLinear(Pooled, GenerativeClassifier):
 
     def _evidence(self, Q: Array, sizes: Sequence[int], left_out: Index | None) -> Array:
         _, rows = self._search.query(Q, min(max(sizes), self._largest - (left_out is not None)), left_out)
-        X, labels = self._search.X[rows], self._one_hot(rows)
+        X, labels = self._search.X[rows], one_hot(self._codes[rows], len(self.classes_))
         if self.fit_intercept:
             X = np.concatenate([X, np.ones((*X.shape[:2], 1))], axis=2)
             Q = np.concatenate([Q, np.ones((len(Q), 1))], axis=1)
@@ -237,7 +237,7 @@ class BregmanKNN(Pooled, GenerativeClassifier):
     def _evidence(self, Q: Array, sizes: Sequence[int], left_out: Index | None) -> Array:
         available = self._largest - (left_out is not None)
         distance, rows = self._search.query(Q, min(max(sizes) + 1, available), left_out)
-        labels = self._one_hot(rows)
+        labels = one_hot(self._codes[rows], len(self.classes_))
         evidence = np.empty((len(Q), len(self.classes_), len(sizes)))
         for i, k in enumerate(np.minimum(sizes, available)):
             # with every row a neighbour there is none beyond, and the last one's distance is the bandwidth

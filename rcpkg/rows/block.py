@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
-from rcpkg.linalg import Array
+from rcpkg.linalg import Array, one_hot
 
 
 class Block(NamedTuple):
@@ -38,7 +38,7 @@ class Block(NamedTuple):
         """diag(w) Y, shape (n, ``n_classes``), of class numbers."""
         if np.ndim(self.y) == 2:
             return self.y
-        Y = np.equal.outer(self.y, np.arange(n_classes)).astype(float)
+        Y = one_hot(self.y, n_classes)
         return Y if self.weight is None else Y * self.weight[:, None]
 
     def part(self, index: Any) -> Block:

@@ -52,7 +52,7 @@ def test_posteriors_are_those_of_the_model_to_the_last_bit(name):
 
 def test_a_scorer_keeps_the_factors_of_so_many_patterns(monkeypatch):
     model, X, *_ = fitted("QDA")
-    monkeypatch.setattr("rcpkg.families.scorer.PATTERN_ENTRIES", 2 * model.covariances_.size)
+    monkeypatch.setattr("rcpkg.families.scorer.AT_A_TIME", 2 * model.covariances_.size)
     scorer = model.scorer()
     for row in with_holes(X[:24]):
         assert_array_equal(scorer.predict_proba(row), model.predict_proba(row[None])[0])
