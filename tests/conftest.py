@@ -1,5 +1,6 @@
 """How parallel workers share the tests; which of them are slow or need the public data sets."""
 
+import gc
 import os
 from pathlib import Path
 
@@ -67,3 +68,9 @@ def pytest_collection_modifyitems(items):
         if item.get_closest_marker("needs_data"):
             item.add_marker(NO_DATA)
     items.sort(key=place)
+
+
+def pytest_collection_finish():
+    """What modules hold stays until the end: the garbage collector need not go through it again and again."""
+    gc.collect()
+    gc.freeze()

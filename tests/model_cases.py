@@ -181,3 +181,17 @@ def breaking_problem(trial):
 # what runs on each model, and a law that mentions no prior: the models with one are left to the slow suite
 ALL = pytest.mark.parametrize("name", MODELS)
 OF_ANY_PRIOR = pytest.mark.parametrize("name", [*ML, *(pytest.param(name, marks=pytest.mark.slow) for name in MAP)])
+# of each family one: the others go through the same code with other parameters, and costly tests leave them to the
+# slow suite
+OF_EACH_FAMILY = {"QDA", "SharedVarianceGaussianNB", "BernoulliNB", "MultinomialNB", "ProductModel", "TAN"}
+
+
+def slow(*values):
+    """Values of a parameter that are left to the slow suite."""
+    return [pytest.param(value, marks=pytest.mark.slow) for value in values]
+
+
+def of_each_family(*cases):
+    """Cases, each a name of a model or a tuple that begins with one; slow where the name is not in `OF_EACH_FAMILY`."""
+    cases = [case if isinstance(case, tuple) else (case,) for case in cases]
+    return [pytest.param(*case, marks=[pytest.mark.slow] * (case[0] not in OF_EACH_FAMILY)) for case in cases]

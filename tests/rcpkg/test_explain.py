@@ -5,7 +5,7 @@ from itertools import combinations, permutations
 import numpy as np
 import pandas as pd
 import pytest
-from model_cases import ML, fitted
+from model_cases import ML, fitted, slow
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_iris, load_wine
 from sklearn.exceptions import NotFittedError
@@ -147,7 +147,9 @@ def doubled(X):
     return 2 * X - X.mean(axis=1, keepdims=True)
 
 
-@pytest.mark.parametrize("step", [SimpleImputer(), SelectKBest(k=2), FunctionTransformer(doubled), "passthrough"])
+@pytest.mark.parametrize(
+    "step", [SelectKBest(k=2), *slow(SimpleImputer(), FunctionTransformer(doubled), "passthrough")]
+)
 def test_a_calibrated_pipeline_is_explained_by_its_last_step(step):
     X, y = load_iris(return_X_y=True)
     whole = RiskCalibrationCV(make_pipeline(step, GaussianNB()), target_weights=[1.0]).fit(X, y)

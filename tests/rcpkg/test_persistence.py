@@ -9,7 +9,7 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
-from model_cases import MODELS, rows_for
+from model_cases import MAP, MODELS, rows_for
 from sklearn.base import BaseEstimator, clone
 
 import rcpkg
@@ -78,7 +78,10 @@ OTHERS = {
 }
 ESTIMATORS = {**MODELS, **CALIBRATED, **OTHERS}
 BASES = {"ClosedFormClassifier", "GenerativeClassifier"}
-each_estimator = pytest.mark.parametrize("name", ESTIMATORS)
+# a prior is kept as any other parameter
+each_estimator = pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name in MAP)) for name in ESTIMATORS]
+)
 
 
 @cache

@@ -17,6 +17,7 @@ from model_cases import (
     document_rows,
     fitted,
     gaussian_rows,
+    of_each_family,
     random_direction,
     row_statistics,
     rows_for,
@@ -228,7 +229,7 @@ def test_prior_counts_when_validity_is_judged():
 # The safe step -------------------------------------------------------------------------------------------------------
 
 
-@ALL
+@pytest.mark.parametrize("name", of_each_family(*MODELS))
 @settings(max_examples=5, deadline=None)
 @given(seed=st.integers(0, 10**6), lr=st.sampled_from([0.01, 0.3, 3.0, 100.0]))
 def test_safe_step_never_lowers_the_conditional_likelihood(name, seed, lr):
@@ -239,7 +240,7 @@ def test_safe_step_never_lowers_the_conditional_likelihood(name, seed, lr):
     assert rc.history_.log_loss.iloc[-1] < rc.history_.log_loss.iloc[0]
 
 
-@ALL
+@pytest.mark.parametrize("name", of_each_family(*MODELS))
 @settings(max_examples=5, deadline=None)
 @given(seed=st.integers(0, 10**6), size=st.sampled_from([0.1, 1.0, 3.0]))
 def test_safe_update_is_valid_where_the_plain_one_is_not(name, seed, size):
@@ -289,7 +290,7 @@ def test_safe_steps_of_the_soft_error_never_raise_it():
 # Targets -------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ML)
+@pytest.mark.parametrize("name", of_each_family(*ML))
 @pytest.mark.parametrize("target", ["pooled", "generative", "grand"])
 @pytest.mark.parametrize("b", [1.0, 1e6])
 def test_a_heavy_target_is_stable_and_wins(name, target, b):
@@ -446,7 +447,7 @@ def test_one_batch_of_all_rows_is_a_full_step():
     same(batch.estimator_.statistics_, full.estimator_.statistics_)
 
 
-@pytest.mark.parametrize("name", ML)
+@pytest.mark.parametrize("name", of_each_family(*ML))
 @pytest.mark.parametrize("target_weight", [0.0, 1.0])
 def test_mini_batches_learn_and_are_reproducible(name, target_weight):
     step = Batches(size=16, learning_rate=0.05, on_invalid="raise")

@@ -4,7 +4,7 @@ import inspect
 
 import numpy as np
 import pytest
-from model_cases import ALL, MODELS, categorical_rows, document_rows, gaussian_rows, rows_for
+from model_cases import MODELS, categorical_rows, document_rows, gaussian_rows, of_each_family, rows_for, slow
 from numpy.testing import assert_allclose, assert_array_equal
 from rcbook.experiments import results
 from rcbook.experiments.studies.target_weights import SETS, excess
@@ -80,7 +80,7 @@ def same_model(a, b):
 # The settings ----------------------------------------------------------------------------------------
 
 
-@ALL
+@pytest.mark.parametrize("name", of_each_family(*MODELS))
 def test_an_exponential_family_goes_to_the_optimum_with_the_pooled_target(name):
     """Where safe steps end; its history begins where theirs does."""
     X, y = rows_for(name)
@@ -150,7 +150,7 @@ def test_the_others_keep_their_own(kind):
 # Is it good? -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("model", [QDA(), GaussianNB(), LDA(), SharedVarianceGaussianNB()], ids=repr)
+@pytest.mark.parametrize("model", [QDA(), *slow(GaussianNB(), LDA(), SharedVarianceGaussianNB())], ids=repr)
 @pytest.mark.parametrize("load", [load_iris, load_wine, pytest.param(load_breast_cancer, marks=pytest.mark.slow)])
 def test_held_out_log_loss_is_no_worse_than_that_of_the_closed_form(load, model):
     """By more than two standard errors of the difference, row by row."""
@@ -177,7 +177,7 @@ def test_the_weight_is_the_one_that_does_best_over_the_honest_comparison():
 # How it ends -------------------------------------------------------------------------------------------
 
 
-@ALL
+@pytest.mark.parametrize("name", of_each_family(*MODELS))
 def test_what_is_left_to_gain_is_at_most_what_the_gradient_promises(name, b=0.3):
     """F* − F ≤ (m + b m̄)²/(2 b m̄) times the promised gain, near the optimum, where it is that of a short step."""
     X, y = rows_for(name)

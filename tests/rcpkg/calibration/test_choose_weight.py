@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from model_cases import GAUSSIAN, ML, NETWORKS, rows_for
+from model_cases import GAUSSIAN, ML, NETWORKS, of_each_family, rows_for
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
@@ -33,7 +33,8 @@ from rcpkg.rows import Rows
 WEIGHTS = [0.1, 1.0, 3.0, 10.0]
 
 TARGETS = [(name, target) for name in ML for target in ("pooled", "generative", "grand")]
-each_target = pytest.mark.parametrize(("name", "target"), [*TARGETS, *((name, "nested") for name in NETWORKS)])
+TARGETS += [(name, "nested") for name in NETWORKS]
+each_target = pytest.mark.parametrize(("name", "target"), of_each_family(*TARGETS))
 
 
 def learner(model, weight=1.0, target="pooled", **settings):
@@ -307,7 +308,9 @@ def test_what_does_no_better_than_class_frequencies_says_so():
             model.fit(X, y)
 
 
-@pytest.mark.parametrize(("name", "target"), [(name, "nested" if name in NETWORKS else "pooled") for name in ML])
+@pytest.mark.parametrize(
+    ("name", "target"), of_each_family(*((name, "nested" if name in NETWORKS else "pooled") for name in ML))
+)
 def test_what_the_sentence_takes_rows_to_gain_is_what_leave_one_out_says(name, target, monkeypatch):
     path, _, y = newton(name, target)
     found = path.follow(3.0)

@@ -44,12 +44,12 @@ def bent_rows(n, seed):
 )
 def test_a_stream_leads_to_the_optimum_of_fit(model, b):
     """What the objective lacks falls like 1/m: over sixteen times the rows to less than a quarter, chance allowed."""
-    X, y = bent_rows(32_000, 0)
+    X, y = bent_rows(16_000, 0)
     objective = Objective.from_estimator(model, X, y, target="generative", target_weight=b)
     best = calibrated(model, b).fit(X, y).estimator_
     best = objective.evaluate(best.statistics_, best.parameters_).value
     lacks = []
-    for n in (2_000, 32_000):
+    for n in (1_000, 16_000):
         found = through(calibrated(model, b), X[:n], y[:n], 100).estimator_
         lacks.append((best - objective.evaluate(found.statistics_, found.parameters_).value) / objective.size)
     assert 0 < lacks[1] < lacks[0] / 4

@@ -1,12 +1,14 @@
 """The recipe for any frame: no column of it stops a fit, in whatever container it comes."""
 
 import warnings
+from itertools import product
 
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from model_cases import slow
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 from scipy.stats import norm
@@ -60,8 +62,14 @@ def arrow(frame):
 
 
 @pytest.mark.filterwarnings("ignore:target_weight_|safe steps")
-@pytest.mark.parametrize("container", [pd.DataFrame, polars, arrow, "blocks"])
-@pytest.mark.parametrize("model", LEARNERS, ids=lambda model: type(model).__name__)
+@pytest.mark.parametrize(
+    ("model", "container"),
+    # what is calibrated is given the columns that the closed form is given
+    [
+        pytest.param(model, kind, marks=[pytest.mark.slow] * (model is not RECIPE and kind is not pd.DataFrame))
+        for model, kind in product(LEARNERS, [pd.DataFrame, polars, arrow, "blocks"])
+    ],
+)
 def test_columns_without_values_say_nothing_and_are_named(model, container):
     X = TABLE if container == "blocks" else container(TABLE)
     with pytest.warns(UserWarning, match="feature 'void' holds missing values only, and so do 1 more") as said:
@@ -117,7 +125,7 @@ COLUMN = st.sampled_from([*KINDS])
 
 @pytest.mark.parametrize("wrap", [lambda model: model, RiskCalibration], ids=["closed form", "calibrated"])
 @pytest.mark.parametrize("strength", [0.0, pytest.param(1e-3, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("kind", [GaussianNB, QDA, LDA, SharedVarianceGaussianNB], ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", [QDA, SharedVarianceGaussianNB, *slow(GaussianNB, LDA)])
 @settings(max_examples=4, deadline=None)
 @given(kinds=st.lists(COLUMN, min_size=1, max_size=3), codes=st.lists(COLUMN, max_size=2), seed=st.integers(0, 9))
 def test_columns_that_say_nothing_stop_no_fit(kind, strength, wrap, kinds, codes, seed):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from model_cases import slow
 from numpy.testing import assert_allclose
 from sklearn.base import clone
 from sklearn.datasets import load_iris
@@ -39,9 +40,9 @@ def small_problem(n=40, d=5, r=3, random_state=0):
 @pytest.mark.parametrize(
     "estimator",
     [
-        *(BayesianQDA(), BayesianQDA(seed="trace_pooled"), BDA7(), BDA7(cv=3), QuadraticBayes()),
-        *(RDA(), EDDA(cv=3), NearestMeans()),
+        *(BayesianQDA(), BDA7(), QuadraticBayes(), RDA(), EDDA(cv=2), NearestMeans()),
         *(kind() for kind in OF_NEIGHBOURS),
+        *slow(BayesianQDA(seed="trace_pooled"), BDA7(cv=3)),
     ],
     ids=repr,
 )

@@ -66,7 +66,7 @@ def rda_left_out(sample):
     return GRID.left_out(sample, np.arange(len(sample.X)))
 
 
-@pytest.mark.parametrize("block", range(2))
+@pytest.mark.parametrize("block", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_rda_loo_equals_refits_on_forty_problems(block):
     for trial in range(20 * block, 20 * block + 20):
         X, y, r, _ = breaking_problem(trial)

@@ -167,9 +167,9 @@ def assert_equal_scores(fast, slow):
     assert_allclose(fast[finite], slow[finite], rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("block", [0, *(pytest.param(k, marks=pytest.mark.slow) for k in range(1, 10))])
+@pytest.mark.parametrize("block", [0, *(pytest.param(k, marks=pytest.mark.slow) for k in range(1, 20))])
 def test_loo_equals_refits_on_three_hundred_problems(block):
-    for trial in range(30 * block, 30 * block + 30):
+    for trial in range(15 * block, 15 * block + 15):
         X, y, r, d = breaking_problem(trial)
         dofs = [d, 3.0 * d]
         fast = grid_log_predictive_loo(Sample(X, y, r), dofs, ALL_SEEDS)

@@ -314,7 +314,7 @@ def test_predict_path_is_predict_at_every_size(estimator):
 
 
 @pytest.mark.parametrize("estimator", ALL)
-@pytest.mark.parametrize("cost", [None, [[0, 5, 1], [1, 0, 1], [1, 2, 0]]])
+@pytest.mark.parametrize("cost", [pytest.param(None, marks=pytest.mark.slow), [[0, 5, 1], [1, 0, 1], [1, 2, 0]]])
 def test_leave_one_out_equals_refitting(estimator, cost):
     X, y = blobs(n=18)
     grid = [1, 2, 5]

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from model_cases import ML, gaussian_rows, network_rows, rows_for
+from model_cases import ML, gaussian_rows, network_rows, rows_for, slow
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 from sklearn.base import clone
@@ -601,7 +601,7 @@ def partitions(X, y, size):
     return Rows.from_dask(da.from_array(X, chunks=(size, X.shape[1])), da.from_array(y, chunks=size))
 
 
-@pytest.mark.parametrize("n_workers", [1, 2, 3, 4])
+@pytest.mark.parametrize("n_workers", [2, *slow(1, 3, 4)])
 def test_sums_do_not_depend_on_who_adds_which_block(cluster, n_workers):
     X, y = gaussian_rows(700)
     model = RiskCalibration(QDA(), step="safe", tol=1e-4)
