@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rcpkg._bases import OneToOneFeatureMixin, TransformerMixin
 from rcpkg.base import Estimator, constructed
-from rcpkg.checks import validate
+from rcpkg.checks import refusal, validate
 from rcpkg.linalg import Array
 from rcpkg.rows import Rows, by_block, in_memory
 
@@ -157,10 +157,8 @@ class MDLDiscretizer(OneToOneFeatureMixin, TransformerMixin, Estimator):
         if given.dtype == bool and given.shape == (d,):
             return set(np.flatnonzero(given).tolist())
         if given.ndim != 1 or given.dtype.kind not in "iu" or (given.size and not 0 <= given.min() <= given.max() < d):
-            raise ValueError(
-                f"categorical_features must be a mask of {d} truth values or numbers of features from 0 to {d - 1}; "
-                f"got {self.categorical_features!r}"
-            )
+            need = f"be a mask of {d} truth values or numbers of features from 0 to {d - 1}"
+            raise refusal("categorical_features", need, self.categorical_features)
         return set(given.tolist())
 
     @by_block

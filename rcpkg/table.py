@@ -121,9 +121,7 @@ class TableColumns(TransformerMixin, Estimator):
         if self._cuts is not None:
             numbers = pd.DataFrame(self._cuts.transform(numbers), columns=numbers.columns)
         elif self._power is not None:
-            numbers = numbers.assign(
-                **dict(zip(self.columns_.skewed, self._power.transform(numbers[self.columns_.skewed]).T))
-            )
+            numbers[self.columns_.skewed] = self._power.transform(numbers[self.columns_.skewed])
         texts = {name: _as_text(frame[name]) for name in self.columns_.categories}
         return pd.DataFrame({**dict(numbers.items()), **texts})
 

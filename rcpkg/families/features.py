@@ -13,6 +13,7 @@ from scipy.linalg import block_diag
 from scipy.sparse import csr_array, issparse
 
 from rcpkg.base import Array
+from rcpkg.columns import summed
 from rcpkg.families.statistics import Statistics
 
 
@@ -47,12 +48,8 @@ class FeatureMap:
         self.totalled = np.zeros(self.n_by_class, dtype=bool)
 
     def _hold(self, table: Array | csr_array) -> None:
-        if issparse(table):
-            table = table.tocsr()
-            if not table.has_canonical_format:
-                table = table.copy()
-                table.sum_duplicates()
-        self.table, (self.n, self.n_by_class) = table, table.shape
+        self.table = summed(table) if issparse(table) else table
+        self.n, self.n_by_class = table.shape
         self.entries = float(table.nnz) if issparse(table) else float(table.size)
 
     def write(self, index: Any, out: Array) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rcpkg.base import Array, InvalidStatistics, constructed
-from rcpkg.checks import check_numbers, warn
+from rcpkg.checks import check_numbers, refusal, warn
 from rcpkg.families.blocks import Blocks, Fault
 from rcpkg.families.constants import SAME_VALUE, VARIANCE_ROUNDING
 from rcpkg.families.family import ClassPrior, Family
@@ -199,27 +199,21 @@ class GaussianPrior(GaussianSettings, Family):
         return 1 - np.einsum("abj,bj->aj", near, np.broadcast_to(weight, values.shape)).max(axis=0) / weight.sum(axis=0)
 
     def _check_prior(self, d: int) -> None:
-        if isinstance(self.prior_mean, str):
+        if _is_name(self.prior_mean):
             if self.prior_mean != "grand":
-                raise ValueError(f"prior_mean must be numbers or 'grand'; got {self.prior_mean!r}")
+                raise refusal("prior_mean", "be numbers or 'grand'", self.prior_mean)
         elif check_numbers("prior_mean", self.prior_mean).shape not in ((), (d,)):
-            raise ValueError(
-                f"prior_mean must be 'grand', a finite number or {d} of them, one a feature; got {self.prior_mean!r}"
-            )
-        if isinstance(self.prior_covariance, str):
+            raise refusal("prior_mean", f"be 'grand', a finite number or {d} of them, one a feature", self.prior_mean)
+        if _is_name(self.prior_covariance):
             if self.prior_covariance not in ("pooled", "diagonal"):
-                raise ValueError(
-                    f"prior_covariance must be numbers, 'pooled' or 'diagonal'; got {self.prior_covariance!r}"
-                )
+                raise refusal("prior_covariance", "be numbers, 'pooled' or 'diagonal'", self.prior_covariance)
             return
         covariance = self._covariance_of(self.prior_covariance, d)
         shape = self.shape.from_diagonal(np.zeros(d)).shape
         symmetric = covariance.shape == shape and np.allclose(covariance, covariance.T)
         if not symmetric or isinstance(self.shape.whitener(covariance, self.shape.diagonal(covariance)), Fault):
-            raise ValueError(
-                "prior_covariance must be 'pooled', 'diagonal', a positive number, or a symmetric and positive "
-                f"definite array of shape {shape}; got {self.prior_covariance!r}"
-            )
+            need = f"be 'pooled', 'diagonal', a positive number, or a positive definite array of shape {shape}"
+            raise refusal("prior_covariance", need, self.prior_covariance)
 
     def _covariance_of(self, prior: float | ArrayLike, d: int) -> Array:
         """Σ₀ as an array, a number standing for its multiple of the identity."""

@@ -12,7 +12,7 @@ from sklearn.utils.metaestimators import available_if
 
 from rcpkg.base import Array, constructed
 from rcpkg.capabilities import Unsupported
-from rcpkg.checks import check_number, gaps_refused
+from rcpkg.checks import check_number, gaps_refused, refusal
 from rcpkg.families.cliques import Families, IndicatorFeatures, Parents, TableFeatures, is_decomposable, most_frequent
 from rcpkg.families.constants import LARGEST_TABLES
 from rcpkg.families.count_model import CategoricalParameters, CountFamily
@@ -284,10 +284,8 @@ class StructuredFamily(NetworkSettings, CategoricalFamily):
         if not plain or any(
             p < 0 or p >= len(parents) or pa.count(p) > 1 or p == j for j, pa in enumerate(parents) for p in pa
         ):
-            raise ValueError(
-                "structure must list the parents of each feature, other features by their numbers 0, 1, …, such as "
-                f"[[], [0], [0, 1]]; got {self.structure!r}"
-            )
+            need = "list the parents of each feature, others by their numbers 0, 1, …, such as [[], [0], [0, 1]]"
+            raise refusal("structure", need, self.structure)
         return parents
 
     def learn_structure(self, rows: Rows) -> None:
