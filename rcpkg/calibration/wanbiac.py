@@ -1,10 +1,11 @@
 """Weighted naive Bayes, which is logistic regression in other coordinates: β = w log θ (wanbia2014)."""
 
+from itertools import count
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import minimize
+from scipy.optimize import OptimizeResult, minimize
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
@@ -13,6 +14,7 @@ from rcpkg.calibration.features import Features
 from rcpkg.calibration.logistic import LogisticObjective
 from rcpkg.checks import check_number, warn
 from rcpkg.families import CategoricalNB, Statistics, one_hot
+from rcpkg.progress import tell, telling
 from rcpkg.rows import Rows, in_memory
 
 
@@ -39,6 +41,9 @@ class WANBIAC(GenerativeClassifier):
         L-BFGS ends when no entry of the gradient per row exceeds it.
     cost : array of shape (r, r), optional
         ``cost[g, h]`` ≥ 0: cost of predicting class g when the truth is class h; by default the 0-1 loss.
+    verbose : int, default=0
+        1: print a line a second while a fit goes on, and at its ends; 2: one an iteration. The logger "rcpkg" gets
+        the same, of the levels INFO and DEBUG.
 
     Attributes
     ----------
@@ -88,6 +93,7 @@ class WANBIAC(GenerativeClassifier):
     max_iter: int = 1000
     tol: float = 1e-6
     cost: ArrayLike | None = None
+    verbose: int = 0
 
     naive_bayes_: ClassVar[CategoricalNB]
     weights_: ClassVar[Statistics]
@@ -110,6 +116,7 @@ class WANBIAC(GenerativeClassifier):
     def _check_X(self, X: ArrayLike) -> Array:
         return self.naive_bayes_._check_X(X)
 
+    @telling
     @in_memory
     def fit(self, X: ArrayLike | Rows, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Fit naive Bayes, then the weights; rows count ``sample_weight`` times."""
@@ -134,7 +141,13 @@ class WANBIAC(GenerativeClassifier):
 
         start = np.full(scale.size, float(self.center))
         options = {"maxcor": 20, "gtol": self.tol, "ftol": 0.0, "maxfun": np.inf, "maxiter": self.max_iter}
-        end = minimize(loss, start, jac=True, method="L-BFGS-B", options=options)
+        steps = count(1)
+
+        def report(intermediate_result: OptimizeResult) -> None:
+            tell("iteration %d: %.6g lost a row", next(steps), intermediate_result.fun, iteration=True)
+
+        end = minimize(loss, start, jac=True, method="L-BFGS-B", options=options, callback=report)
+        tell("%s after %d iterations", end.message, end.nit)
         slope = float(np.abs(end.jac).max())
         if slope > self.tol:
             self._warn(end.nit, slope)

@@ -33,6 +33,7 @@ from rcpkg.families.family import ClassPrior, Family, Weigh, if_all_have, safe_c
 from rcpkg.families.portions import COLUMNS, BlockSummary, encoded, first_rows, rows_and_weight
 from rcpkg.families.statistics import Statistics, class_counts
 from rcpkg.linalg import one_hot
+from rcpkg.progress import telling
 from rcpkg.rows import Block, Blocks, Rows
 
 
@@ -427,6 +428,9 @@ class Mixture(MixtureSettings, ClosedFormClassifier, family=MixtureFamily):
         Of the starts.
     priors, cost
         As in `QDA`.
+    verbose : int, default=0
+        1: print a line a second while a fit goes on, and at its ends; 2: one an iteration. The logger "rcpkg" gets
+        the same, of the levels INFO and DEBUG.
 
     Attributes
     ----------
@@ -466,6 +470,9 @@ class Mixture(MixtureSettings, ClosedFormClassifier, family=MixtureFamily):
     """
 
     model: ClosedFormClassifier = field(kw_only=False)
+    verbose: int = 0
+
+    fit = telling(ClosedFormClassifier.fit)
 
     @property
     def n_components_(self) -> NDArray[np.intp]:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg.lapack import dtrtrs
 
 from rcpkg.base import Array, by_row, log_posterior
-from rcpkg.columns import ARITHMETIC, TEXT, is_missing, kind_of, unmasked
+from rcpkg.columns import ARITHMETIC, BYTES, TEXT, is_missing, kind_of, unmasked
 from rcpkg.families.blocks import Blocks, Distances
 from rcpkg.families.cliques import Families
 from rcpkg.families.constants import LARGEST_TABLES
@@ -89,13 +89,15 @@ class Scorer:
         return np.exp(posterior)[0]
 
     def _listed(self, row: Any) -> list[Any]:
-        """The values of a row in another container, by the names of its features if it has them."""
+        """The values of a row in another container, by the names of its features if it has them; text and bytes, whose
+        items are characters and codes, hold none."""
         if (names := self.content["features"]) and hasattr(row, "keys"):
             if missing := [name for name in names if name not in row]:
                 raise ValueError(f"row lacks the feature {missing[0]!r}: give None where it is missing")
             return [row[name] for name in names]
-        if not hasattr(row, "__getitem__") or isinstance(row, Mapping):
-            form = "a sequence, a dict or a series" if names else "a sequence, since the model knows no names"
+        if not hasattr(row, "__getitem__") or isinstance(row, Mapping) or kind_of(type(row)) in (TEXT, BYTES):
+            form = "a sequence of values"
+            form += ", a dict or a series" if names else ", since the model knows no names"
             raise ValueError(f"row must be {form}; got {type(row).__name__}")
         return row.to_pylist() if hasattr(row, "to_pylist") else list(unmasked(row))
 
@@ -163,7 +165,8 @@ class _Table:
             stride[list(members)] = np.cumprod([1, *shape[:0:-1]])[::-1]
 
     def __call__(self, values: Any) -> Array:
-        values = values.tolist() if isinstance(values, np.ndarray) else values
+        if isinstance(values, np.ndarray) and values.dtype.kind not in "mM":  # which may be listed as integers
+            values = values.tolist()
         pairs = zip(values, self.places)  # of a state and the places of its feature's states
         places = np.array([known[v] if type(v) in PLAIN and v in known else _place(v, known) for v, known in pairs])
         cells = self.families.starts + self.stride.dot(places)

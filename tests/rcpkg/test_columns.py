@@ -136,6 +136,12 @@ def nullable(values):
         return values.convert_dtypes()
 
 
+def sparse(values, **fill):
+    """Of times pandas warns that it loses their zone."""
+    with warnings.catch_warnings(action="ignore"):
+        return frame(pd.arrays.SparseArray(values, **fill))
+
+
 def strings(values):
     if not all(value is None or isinstance(value, str) for value in values):
         raise TypeError("these are no strings")
@@ -157,6 +163,9 @@ CONTAINERS = {
     "pandas, nullable": lambda values: nullable(frame(pd.Series(values))),
     "pandas, strings": strings,
     "pandas, of arrow": lambda values: frame(pd.array(values, dtype=pd.ArrowDtype(pa.array(values).type))),
+    "pandas, sparse": lambda values: sparse(objects(values)),
+    "pandas, sparse by value": lambda values: sparse(objects(values), fill_value=values[1]),
+    "pandas, sparse, inferred": lambda values: sparse(pd.Series(values)),
     "pandas, category": lambda values: frame(pd.Categorical(values)),
     "pandas, category of arrow": lambda values: frame(
         pd.arrays.ArrowExtensionArray(pa.chunked_array([pa.array(values).dictionary_encode()]))
@@ -196,7 +205,8 @@ def held(container, values):
         X = CONTAINERS[container](values)
     except CANNOT_HOLD as error:
         pytest.skip(f"{container}: {error}")
-    if isinstance(X, pd.DataFrame) and X["it"].dtype == float and max(map(abs, filter(None, values))) > 2**53:
+    of_pandas = isinstance(X, pd.DataFrame) and getattr(X["it"].dtype, "subtype", X["it"].dtype)
+    if of_pandas == float and max(map(abs, filter(None, values))) > 2**53:  # noqa: E721
         pytest.skip("pandas makes floats of them")
     return X
 
@@ -309,6 +319,11 @@ LABEL_CONTAINERS = {
     "pandas": pd.Series,
     "pandas, objects": lambda values: pd.Series(objects(values)),
     "pandas, nullable": lambda values: nullable(pd.Series(values)),
+    "pandas, sparse": lambda values: frame(pd.arrays.SparseArray(objects(values))),
+    "pandas, sparse by value": lambda values: frame(pd.arrays.SparseArray(objects(values), fill_value=values[1])),
+    "pandas, sparse of a dtype": lambda values: frame(
+        pd.arrays.SparseArray(pd.Series(values).dropna().to_numpy()[[-1, *range(1, N)]])
+    ),
     "pandas, category": lambda values: pd.Series(pd.Categorical(values)),
     "pandas, of arrow": lambda values: pd.Series(values, dtype=pd.ArrowDtype(pa.array(values).type)),
     "polars": lambda values: pl.Series(values, strict=True),

@@ -3,9 +3,10 @@
 import logging
 
 import pytest
-from model_cases import gaussian_rows
+from model_cases import categorical_rows, gaussian_rows
+from sklearn.base import clone
 
-from rcpkg import LDA, GaussianNB, RiskCalibration, RiskCalibrationCV
+from rcpkg import LDA, WANBIAC, CategoricalNB, GaussianNB, Mixture, RiskCalibration, RiskCalibrationCV
 
 
 @pytest.mark.parametrize("learner", [RiskCalibration, RiskCalibrationCV])
@@ -25,10 +26,18 @@ def test_a_verbose_fit_prints_how_far_it_is(learner, capsys, caplog):
         assert sum("of rows left out" in line for line in lines) >= len(loud.cv_results_)
 
 
-@pytest.mark.parametrize("learner", [RiskCalibration, RiskCalibrationCV])
+@pytest.mark.parametrize("learner", [WANBIAC(), Mixture(CategoricalNB(prior_strength=1.0), n_components=2)])
+def test_other_long_searches_print_their_iterations(learner, capsys):
+    learner.fit(*categorical_rows())
+    assert not capsys.readouterr().out
+    loud = clone(learner).set_params(verbose=2).fit(*categorical_rows())
+    assert len(capsys.readouterr().out.splitlines()) >= loud.n_iter_ > 1
+
+
+@pytest.mark.parametrize("learner", [RiskCalibration(LDA()), RiskCalibrationCV(LDA()), Mixture(LDA()), WANBIAC()])
 def test_verbose_is_a_number(learner):
     with pytest.raises(ValueError, match="verbose must be a finite number >= 0; got 'loud'"):
-        learner(LDA(), verbose="loud").fit([[0.0], [1.0], [2.0], [3.0]], [0, 1, 0, 1])
+        learner.set_params(verbose="loud").fit([[0.0], [1.0], [2.0], [3.0]], [0, 1, 0, 1])
 
 
 def test_a_fit_after_a_verbose_one_is_quiet(capsys):

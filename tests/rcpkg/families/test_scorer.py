@@ -116,7 +116,7 @@ def test_rows_of_numbers_and_names_in_any_container(learner):
             scorer.predict_proba(X[:1])
     of_array = QDA().fit(*gaussian_rows()).scorer()
     assert_array_equal(of_array.predict_proba(pd.Series([0.1, 0.2, 0.3])), of_array.predict_proba([0.1, 0.2, 0.3]))
-    with pytest.raises(ValueError, match="row must be a sequence, since the model knows no names; got dict"):
+    with pytest.raises(ValueError, match="row must be a sequence of values, since the model knows no names; got dict"):
         of_array.predict_proba({"a": 1, "b": 2, "c": 3})
 
 
@@ -135,8 +135,13 @@ def test_what_stands_for_a_missing_value_or_for_none_that_can_be(family):
         for given in [1, value, 2], (1, value, 2):
             with pytest.raises(ValueError, match="row holds"):
                 scorer.predict_proba(given)
-    with pytest.raises(ValueError, match="row must be a sequence, since the model knows no names; got set"):
-        scorer.predict_proba({0, 1, 2})
+    for kind in "M8[D]", "M8[ns]", "m8[ns]", "S1", complex:
+        with pytest.raises(ValueError, match="row holds"):
+            scorer.predict_proba(np.array([1, 0, 2]).astype(kind))
+    for given in {0, 1, 2}, "102", b"\x01\x00\x02", bytearray(3), memoryview(b"102"):
+        match = f"row must be a sequence of values, since the model knows no names; got {type(given).__name__}"
+        with pytest.raises(ValueError, match=match):
+            scorer.predict_proba(given)
 
 
 def test_steps_before_a_model_are_no_part_of_a_scorer():
