@@ -2,9 +2,11 @@
 
 import re
 
+import pytest
 from conftest import ROOT
 
 
+@pytest.mark.slow  # in the quick suite the example of `rcpkg.compare` runs
 def test_example_runs_as_printed(capsys):
     (example,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
     exec(compile(example, "README.md", "exec"), {})

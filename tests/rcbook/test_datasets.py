@@ -78,7 +78,7 @@ def test_each_tabular_set_of_the_rc_papers_has_its_variant():
 
 # variants made of the same files by the same rules are loaded once
 FILES = datasets._variants().query("name != '*'").files.reset_index(drop=True)
-MANY_NUMBERS = 200_000
+MANY_NUMBERS = 100_000
 DIFFERENT = VARIANTS[~VARIANTS.assign(files=FILES).duplicated(["name", "files", "rules"])]
 
 

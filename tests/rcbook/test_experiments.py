@@ -3,6 +3,7 @@
 import datetime
 import importlib
 import io
+import itertools
 import json
 import os
 import platform
@@ -10,6 +11,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -424,7 +426,6 @@ def test_results_are_looked_for_where_they_are_written(tmp_path, monkeypatch):
 # Committed results ---------------------------------------------------------------------------------
 
 FILES = sorted(RESULTS.glob("*.jsonl"))
-STORED = [(file, done) for file in FILES for done in store.read(file)]
 
 
 def table_of(file):
@@ -440,6 +441,18 @@ def study_of(file):
     return register()[table_of(file)]
 
 
+@cache
+def cells_in(file):
+    """What the study of a file would run, by key."""
+    return {cell.key: cell for cell in study_of(file).cells()}
+
+
+@pytest.fixture(scope="module")
+def stored():
+    """The cells of each file."""
+    return {file: store.read(file) for file in FILES}
+
+
 # runs that ended by the clock, as their protocols say: of the others every cell is stored
 ENDED = {"bda7-readings", "networks-mended", "networks-mended-curves", "race-to-the-optimum", "rc-readings"}
 ENDED |= {"tables-with-rivals", "rivals-that-sum-out", "target-weights", "numbers-of-components"}
@@ -447,16 +460,15 @@ ENDED |= {"nb-descent", "reported-iterate", "rda-swapped"}
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
-def test_stored_cells_are_those_of_the_protocol_and_none_is_stale(file):
+def test_stored_cells_are_those_of_the_protocol_and_none_is_stale(file, stored):
     """They are of the code as it stands: `python -m rcbook sign` computes a few again and says so of all."""
-    study = study_of(file)
-    assert signing.stale(study) == {}
-    cells, done = {cell.key for cell in study.cells() if not cell.reason}, {one.key for one in store.read(file)}
+    assert signing.stale(study_of(file)) == {}
+    cells, done = {key for key, cell in cells_in(file).items() if not cell.reason}, {one.key for one in stored[file]}
     assert done == cells or (done < cells and table_of(file)[1] in ENDED)
 
 
-def test_results_come_from_committed_code():
-    for _, done in STORED:
+def test_results_come_from_committed_code(stored):
+    for done in itertools.chain(*stored.values()):
         carried_over = "carried_over" in done.provenance
         assert carried_over or (done.provenance["modified"] is False and len(done.provenance["commit"]) == 40)
 
@@ -467,17 +479,16 @@ def history():
         pytest.skip("there is no history, or it is cut off: git fetch --unshallow")
 
 
-def test_tolerances_precede_the_results_they_judge(history):
+def test_tolerances_precede_the_results_they_judge(history, stored):
     """The last change of each row of the tolerances is an ancestor of the commit that computed what it judges."""
     lines = git("blame", "--porcelain", "-w", "data/tolerances.csv").splitlines()
     changed = [line.split()[0] for line in lines if len(line.split()[0]) == 40]
     rules = [tuple(rule) for _, rule in scorecard._rules("tolerances.csv").iterrows()]
     last_change = dict(zip(rules, changed[1:], strict=True))
     pairs = set()
-    for file, done in STORED:
-        for record in done.records if table_of(file)[0] != STUDY else ():
-            rule = tuple(scorecard.tolerance(*table_of(file), record.metric))
-            pairs.add((last_change[rule], done.provenance["commit"]))
+    for table, cells in ((table_of(file), cells) for file, cells in stored.items() if table_of(file)[0] != STUDY):
+        for metric, commit in {(record.metric, done.provenance["commit"]) for done in cells for record in done.records}:
+            pairs.add((last_change[tuple(scorecard.tolerance(*table, metric))], commit))
     for tolerance, result in pairs:
         assert tolerance != result
         git("merge-base", "--is-ancestor", tolerance, result)
@@ -494,15 +505,14 @@ def last_changes(path):
     return found
 
 
-def test_readings_precede_the_results_that_try_them(history):
+def test_readings_precede_the_results_that_try_them(history, stored):
     """The commit that computed a result holds the reading as it stands; results come from commits without changes."""
     stated = {line.split(",")[0]: commit for line, commit in last_changes("data/readings.csv")}
     first_rise = {"RC": "stop-first-rise", "DFE": "stop-first-rise", "GD": "stop-first-rise-gd"}
     other_name = {"uncentred": "qda-map-uncentred", "uncentred-divisions": "qda-map-uncentred-divisions"}
     several = ("bda7-readings", "rc-readings", "gmm-readings", "pinv-intercept", "rc2025-first-rise")
     pairs = set()
-    for file, done in STORED:
-        study = table_of(file)[1]
+    for study, done in ((table_of(file)[1], done) for file, cells in stored.items() for done in cells):
         if study in (*several, *other_name, *stated):
             of_cell = done.arguments.get("reading") or first_rise.get(done.key.split("/")[1])
             pairs.add(
@@ -540,9 +550,9 @@ def by_kernel(study, key, folder):
         yield from store.read(path)
 
 
-def assert_comes_out(study, done, folder):
+def assert_comes_out(file, done, folder):
     """Its numbers come out: here, with another kernel, or as far as they are the same with all kernels."""
-    cell = next(cell for cell in study.cells() if cell.key == done.key)
+    study, cell = study_of(file), cells_in(file)[done.key]
     here = runner.execute(cell)
     found = signing.differences(study, cell, here, done)
     if found and "ModuleNotFoundError" in found[0]:  # of a package of locks/peers.txt
@@ -559,29 +569,27 @@ def assert_comes_out(study, done, folder):
 @pytest.mark.filterwarnings("ignore:feature . is constant within each class")  # EDDA says so of some samples
 @pytest.mark.needs_data
 @pytest.mark.parametrize("file", SHORT_FILES, ids=lambda file: file.stem)
-def test_the_shortest_cell_of_a_file_comes_out_again(file, tmp_path):
-    study = study_of(file)
-    seconds, shortest = next(iter(signing.comparable(study, store.read(file))), (None, None))
+def test_the_shortest_cell_of_a_file_comes_out_again(file, stored, tmp_path):
+    seconds, shortest = next(iter(signing.comparable(study_of(file), stored[file])), (None, None))
     if seconds is None:
         pytest.skip("meters gave all its numbers, or its cells did not keep how long they took")
     if seconds > SHORT:
         pytest.skip(f"its shortest cell, {shortest.key}, took {seconds} s")
-    assert_comes_out(study, shortest, tmp_path)
+    assert_comes_out(file, shortest, tmp_path)
 
 
 @pytest.mark.filterwarnings("ignore:feature . is constant")  # what choose from a grid say so of some samples
 @pytest.mark.slow
 @pytest.mark.needs_data
 @pytest.mark.parametrize("file", SHORT_FILES, ids=lambda file: file.stem)
-def test_a_cell_drawn_this_week_comes_out_again(file, tmp_path):
+def test_a_cell_drawn_this_week_comes_out_again(file, stored, tmp_path):
     year, week, _ = datetime.date.today().isocalendar()
-    study = study_of(file)
-    short = [one for seconds, one in signing.comparable(study, store.read(file)) if seconds <= WEEKLY]
+    short = [one for seconds, one in signing.comparable(study_of(file), stored[file]) if seconds <= WEEKLY]
     if not short:
         pytest.skip(f"no cell of it is known to take less than {WEEKLY} s")
     drawn = short[np.random.default_rng([year, week]).integers(len(short))]
     print(f"of week {week} of {year}: {file.stem}, {drawn.key}, which took {drawn.seconds} s")
-    assert_comes_out(study, drawn, tmp_path)
+    assert_comes_out(file, drawn, tmp_path)
 
 
 # Scorecard -----------------------------------------------------------------------------------------
@@ -607,7 +615,7 @@ def test_scorecard_says_why(card):
 
 
 def test_sections_that_explain_exist():
-    labels = scorecard._rules("explanations.csv").section
+    labels = set(scorecard._rules("explanations.csv").section)
     pages = [*(ROOT / "book").glob("*.md"), *(ROOT / "chapters").glob("*.ipynb")]
     text = "".join(page.read_text() for page in pages)
     assert all(f"({label})=" in text for label in labels)

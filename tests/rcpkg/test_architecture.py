@@ -1,6 +1,8 @@
 """The rooms of the library and of the book's machinery: imports only point down."""
 
 import ast
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -32,7 +34,20 @@ SOURCES = {
     for root, package in ((ROOT, "rcpkg"), (ROOT / "book", "rcbook"))
     for path in sorted((root / package).rglob("*.py"))
 }
-TREES = {module: ast.parse(path.read_text("utf-8")) for module, path in SOURCES.items()}
+
+
+def statements(body: list) -> Iterator[ast.stmt]:
+    """All statements of a module, those within others among them."""
+    for node in body:
+        yield node
+        for part in ("body", "orelse", "handlers", "finalbody", "cases"):
+            yield from statements(getattr(node, part, []))
+
+
+@cache
+def import_statements(module: str) -> list[ast.Import | ast.ImportFrom]:
+    tree = ast.parse(SOURCES[module].read_text("utf-8"))
+    return [node for node in statements(tree.body) if isinstance(node, ast.Import | ast.ImportFrom)]
 
 
 def room(module: str) -> str:
@@ -45,19 +60,19 @@ def room(module: str) -> str:
 def imports(module: str) -> list[tuple[str, str]]:
     """(module, name) of each of our own names that a module imports; the name is empty for a module as such."""
     found = []
-    for node in ast.walk(TREES[module]):
+    for node in import_statements(module):
         if isinstance(node, ast.Import):
             found += [(alias.name, "") for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
+        else:
             assert node.level == 0, f"{module}: imports are absolute"
             for alias in node.names:
                 inside = f"{node.module}.{alias.name}"
-                found.append((inside, "") if inside in TREES else (node.module, alias.name))
+                found.append((inside, "") if inside in SOURCES else (node.module, alias.name))
     return [(source, name) for source, name in found if source.split(".")[0] in ("rcpkg", "rcbook")]
 
 
 def test_imports_point_down():
-    for module in TREES:
+    for module in SOURCES:
         for source, _ in imports(module):
             below = FLOOR[room(source)] < FLOOR[room(module)]
             assert below or room(source) == room(module), f"{module} imports from {source}, which is not below it"

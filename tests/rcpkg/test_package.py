@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from test_architecture import SOURCES, import_statements
 
 import rcpkg
 
@@ -47,22 +48,20 @@ def test_tests_run_with_the_versions_that_the_book_is_built_with():
     assert pins(LOCK) and pins(LOCK) <= pins(TEST)
 
 
-def imported(folder: Path) -> set[str]:
-    """The packages of others that the modules of a folder import."""
+def imported(package: str) -> set[str]:
+    """The packages of others that the modules of one of ours import."""
     names = set()
-    for file in folder.rglob("*.py"):
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Import):
-                names |= {alias.name.partition(".")[0] for alias in node.names}
-            elif isinstance(node, ast.ImportFrom):
-                names.add((node.module or "").partition(".")[0])
+    for module in SOURCES:
+        for node in import_statements(module) if module.partition(".")[0] == package else ():
+            whole = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or ""]
+            names |= {name.partition(".")[0] for name in whole}
     distributions = {"sklearn": "scikit-learn", "venn_abers": "venn-abers", "yaml": "pyyaml"}
     names = {distributions.get(name, name) for name in names}
     return names - sys.stdlib_module_names - {"", *PAPERS}
 
 
 def test_the_library_requires_what_it_imports():
-    assert imported(FOLDERS["rcpkg"]) == direct("rcpkg", "plot", "parquet", "dask")
+    assert imported("rcpkg") == direct("rcpkg", "plot", "parquet", "dask")
     assert direct("rcpkg", "plot") == direct("rcpkg") | {"matplotlib"}
 
 
@@ -71,7 +70,7 @@ def test_the_book_requires_what_it_imports():
     # which studies measure beside our own, imported by the cells that need them
     rivals = {"bregman", "dask", "dask_ml", "distributed", "polars", "pyagrum", "pyarrow", "river"}
     rivals |= {"catboost", "interpret", "lightgbm"}
-    imports, own = imported(FOLDERS["rcbook"]) - of_a_notebook - of_pooch - rivals, direct("rcbook") - {"rcpkg"}
+    imports, own = imported("rcbook") - of_a_notebook - of_pooch - rivals, direct("rcbook") - {"rcpkg"}
     assert own <= imports <= own | direct("rcpkg", "plot") | direct("rcbook", "chapters")
 
 
