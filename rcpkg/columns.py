@@ -45,12 +45,6 @@ _OF_TYPES = (
     ((date, time, np.datetime64, pd.Period), DATES),
     ((Collection, np.ndarray, np.void), NESTED),
 )
-_OF_DTYPES = {  # of narwhals, by name
-    **dict.fromkeys(("Date", "Datetime", "Time"), DATES),
-    **dict.fromkeys(("List", "Array", "Struct"), NESTED),
-    "Duration": DURATIONS,
-    "Binary": BYTES,
-}
 _OF_KINDS = {"M": DATES, "m": DURATIONS, "c": COMPLEX, "S": BYTES, "V": NESTED}  # of dtypes of numpy
 
 
@@ -113,8 +107,6 @@ def _of_series(series: nw.Series, label: str) -> NDArray:
     import narwhals.stable.v2 as nw
 
     dtype = series.dtype
-    if (name := type(dtype).__name__) in _OF_DTYPES:
-        _refuse(label, _OF_DTYPES[name])
     if not dtype.is_numeric() and dtype != nw.Boolean:
         return _of_objects(_objects(series), label)
     exact = dtype.is_integer() or dtype.is_decimal()

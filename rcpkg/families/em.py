@@ -1,6 +1,6 @@
 """Closed forms of training rows with gaps, by EM (Dempster, Laird and Rubin, 1977)."""
 
-from collections.abc import Generator, Iterable
+from collections.abc import Iterable
 from functools import partial
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -22,21 +22,29 @@ def expected(model: Any, parameters: Any, block: Block) -> Statistics:
     return model.expected_statistics(block.X, block.weights(len(model.classes_)), parameters)
 
 
-def run_em(model: Any, rows: Rows, start: Any) -> Statistics:
-    """The statistics s = E[s(X, Y) | what there is, θ(s)], to which the steps of `em` lead from θ = ``start``.
+def run_em(model: Any, rows: Rows, parameters: Any) -> Statistics:
+    """The statistics s = E[s(X, Y) | what there is, θ(s)], to which EM leads from θ = ``parameters``: by steps
+    s ← E[s(X, Y) | what there is, θ], θ ← θ(s), of a ``model`` that is a family prepared for the encoded ``rows``.
 
-    To save steps, each third one begins where the last two lead; the likelihood may fall with such a beginning, as it
-    does not with a step of `em`. A step of `em` alone ends the search, so that what it finds is a fixed point of `em`.
+    What is missing is taken to be missing at random. The log-likelihood of what there is, with the log density of the
+    prior, never falls. A prior that is relative to the rows is decided once, at the first step: of covariances that it
+    has made larger it would grow with each step. To save steps, each third one begins where the last two lead; the
+    likelihood may fall with such a beginning. A step of EM alone ends the search, so that it finds a fixed point of EM.
     """
-    steps, path, sent = em(model, rows, start), [], None
+    n_rows, path, decided = rows.sum(attrgetter("n")), [], False
     for step in range(MOST_STEPS):
-        statistics, parameters = steps.send(sent)
-        sent, path = None, [*path, place(model, statistics, parameters)]
+        statistics = rows.sum(partial(expected, model, parameters))
+        try:
+            parameters = (None if decided else model.fix_prior(statistics, n_rows)) or model.parameters(statistics)
+        except InvalidStatistics:  # a covariance has become singular on the way
+            parameters = model.fix_prior(statistics, n_rows) or model.parameters(statistics)
+        decided, path = True, [*path, place(model, statistics, parameters)]
         if len(path) > 1 and length(path[-1] - path[-2]) <= EM_TOL * statistics.count.sum():
             return statistics
         tell("EM for missing values: step %d", step + 1, iteration=True)
         if len(path) == 3:
-            sent, path = _shortcut(model, statistics, *path)
+            shortcut, path = _shortcut(model, statistics, *path)
+            parameters = shortcut or parameters
     warn(
         f"EM has not converged after {MOST_STEPS} steps: too much is missing for so many parameters. Set "
         "prior_strength > 0, leave out features of many gaps, or take a model of independent features",
@@ -124,22 +132,3 @@ def _shortcut(model: Any, form: Statistics, first: Array, second: Array, third: 
         except (InvalidStatistics, np.linalg.LinAlgError):
             alpha = alpha / 2
     return None, [third]
-
-
-def em(model: Any, rows: Rows, parameters: Any) -> Generator[tuple[Statistics, Any], Any, None]:
-    """Steps s ← E[s(X, Y) | what there is, θ], θ ← θ(s), from ``parameters`` on.
-
-    What is missing is taken to be missing at random. The log-likelihood of what there is, with the log density of the
-    prior, never falls. A prior that is relative to the rows is decided once, at the first step: of covariances that it
-    has made larger it would grow with each step. Parameters that are sent are those of the next step. The ``model`` is
-    a family prepared for the encoded ``rows``.
-    """
-    n_rows, decided = rows.sum(attrgetter("n")), False
-    while True:
-        statistics = rows.sum(partial(expected, model, parameters))
-        try:
-            parameters = (None if decided else model.fix_prior(statistics, n_rows)) or model.parameters(statistics)
-        except InvalidStatistics:  # a covariance has become singular on the way
-            parameters = model.fix_prior(statistics, n_rows) or model.parameters(statistics)
-        decided = True
-        parameters = (yield statistics, parameters) or parameters

@@ -1,5 +1,7 @@
 """Rows with gaps: marginal and conditional Gaussians, pattern by pattern."""
 
+from itertools import count
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -20,11 +22,8 @@ from rcpkg import (
     SharedVarianceGaussianNB,
 )
 from rcpkg.calibration import Newton
-from rcpkg.families import GaussianParameters
-from rcpkg.families import em as em_module
-from rcpkg.families.em import em
+from rcpkg.families import GaussianParameters, em
 from rcpkg.gaps import GappyRows, patterns
-from rcpkg.rows import Blocks
 
 
 def gappy(n=60, d=4, rate=0.4, seed=0):
@@ -156,6 +155,15 @@ def log_likelihood(model, parameters, X, y):
     return model.log_joint(X, parameters)[np.arange(len(y)), y].sum()
 
 
+def em_steps(family, block, parameters):
+    """Statistics and parameters of EM, step by step; the first decides on the prior."""
+    for step in count():
+        statistics = em.expected(family, parameters, block)
+        decided = family.fix_prior(statistics, block.n) if step == 0 else None
+        parameters = decided or family.parameters(statistics)
+        yield statistics, parameters
+
+
 @pytest.mark.parametrize("model", [QDA(rows_per_feature=0.0), LDA(), QDA(singular_ridge=0.0)], ids=repr)
 def test_em_never_lowers_the_likelihood_of_what_is_seen(model):
     _, X, y = pattern_rows()
@@ -163,7 +171,7 @@ def test_em_never_lowers_the_likelihood_of_what_is_seen(model):
     classes = [X[y == c] for c in range(3)]
     variance = np.array([np.diag(np.nanvar(rows, axis=0)) for rows in classes])
     start = GaussianParameters(None, np.array([np.nanmean(rows, axis=0) for rows in classes]), variance, None)
-    path = [log_likelihood(model, p, X, y) for _, (_, p) in zip(range(40), em(model.family_, Blocks([block]), start))]
+    path = [log_likelihood(model, p, X, y) for _, (_, p) in zip(range(40), em_steps(model.family_, block, start))]
     assert (np.diff(path) > -1e-9).all() and path[-1] - path[0] > 1.0
     fitted = model.fit(X, y)
     assert 0 <= log_likelihood(model, fitted.parameters_, X, y) - path[-1] < 0.1
@@ -249,7 +257,7 @@ def test_what_training_with_gaps_cannot_do_is_refused(model):
 
 
 def test_em_that_does_not_converge_says_so(monkeypatch):
-    monkeypatch.setattr(em_module, "MOST_STEPS", 3)
+    monkeypatch.setattr(em, "MOST_STEPS", 3)
     _, X, y = pattern_rows()
     with pytest.warns(ConvergenceWarning, match="EM has not converged after 3 steps"):
         QDA().fit(X, y)
@@ -264,9 +272,9 @@ def test_shortcuts_of_em_end_where_its_steps_do_and_sooner(model, caplog):
     (block,) = model._training_rows(X, y, None)
     places = []
     start = GaussianNB().fit(X, y).parameters_._replace(covariance=np.tile(np.eye(4), (2, 1, 1)))
-    for s, theta in em(model.family_, Blocks([block]), start):
-        places.append(em_module.place(model.family_, s, theta))
-        if len(places) > 1 and em_module.length(places[-1] - places[-2]) <= em_module.EM_TOL * len(y):
+    for s, theta in em_steps(model.family_, block, start):
+        places.append(em.place(model.family_, s, theta))
+        if len(places) > 1 and em.length(places[-1] - places[-2]) <= em.EM_TOL * len(y):
             break
     assert_allclose(fitted.parameters_.covariance, theta.covariance, rtol=1e-3, atol=1e-4)
     assert 1 < len(caplog.records) < len(places) / 2
