@@ -145,7 +145,7 @@ lock: $(TESTED)  ## resolve the environments anew, with hashes
 	  -o locks/oldest.txt
 
 clean:  ## remove what was built
-	rm -rf _build build dist *.egg-info book/build book/*.egg-info .pytest_cache .ruff_cache .hypothesis
+	rm -rf _build conf.py build dist *.egg-info book/build book/*.egg-info .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -not -path './.venv*' -prune -exec rm -rf {} +
 
 distclean: clean  ## remove the virtual environments too

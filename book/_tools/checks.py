@@ -27,21 +27,21 @@ MOST_WORDS, MOST_TABLES = 4_500, 6  # in view: a chapter is read in one sitting
 LEAST_TEXT, PAGE = 9, 772  # pixels of text in figures, and of the text column of a page 1,300 wide
 IGNORED = "nbval-ignore-output"  # of figures alone: nbval compares the digest of their numbers, which follows
 UNCHECKED = {"nbval-skip", "nbval-raises-exception", "raises-exception", "skip-execution"}
-STATEMENTS = ("theorem", "proposition", "lemma", "corollary")
-BLOCK = re.compile(r"^[ \t]*(?::{3,}|`{3,})\{prf:(\w+)\}", re.MULTILINE)
+STATEMENT = re.compile(r"^[ \t]*(?::{3,}|`{3,})\{prf:(?:theorem|proposition|lemma|corollary)\}", re.MULTILINE)
 LABEL = re.compile(r"^\(([\w:-]+)\)=|^[ \t]*:(?:label|name):[ \t]*(\S+)", re.MULTILINE)
 OPEN_SOLUTION = re.compile(r"\{solution(?:-start)?\}[ \t]+(\S+)[ \t]*\n(?![ \t]*:class:.*dropdown)")
 TEXT_TABLE = re.compile(r"^[ \t]*(?:\|[ :|-]+\|[ \t]*$|(?::{3,}|`{3,})\{list-table\})", re.MULTILINE)
 CAPTIONED = re.compile(r"\{(?:list-)?table\}[ \t]*\S.*\n(?:[ \t]*:(?!name)\w+:.*\n)*[ \t]*:name: tab-")
-FENCED = re.compile(r"^[ \t]*(`{3,})(\{?)[^\n]*\n.*?^[ \t]*\1[ \t]*$", re.MULTILINE | re.DOTALL)
-COMMENT = re.compile(r"^[ \t]*<!--.*?-->\n?", re.MULTILINE | re.DOTALL)
+DROPDOWN = re.compile(r"^[ \t]*(:{3,}|`{3,})\{dropdown\}(?s:.*?)\n[ \t]*\1[ \t]*$", re.MULTILINE)
+ASIDE = re.compile(r"^(?:[ \t]*(?::{3,}|`{3,}|:[\w-]+:).*|\([\w:-]+\)=)$", re.MULTILINE)
+FENCED = re.compile(r"^[ \t]*(`{3,})(\{?)[^\n]*\n(?s:.*?)^[ \t]*\1[ \t]*$", re.MULTILINE)
+COMMENT = re.compile(r"^[ \t]*<!--(?s:.*?)-->\n?", re.MULTILINE)
 ELSEWHERE = re.compile(r"\{[\w:]+\}`[^`]*`|`[^`]*`|\$[^$]*\$|(?:Tables?|§) ?[\d.]+(?:(?:,| and| to) §?[\d.]+)*")
 OURS = ("rcbook", "rcpkg")  # of a name in both, the library's counts
 SPAN = re.compile(r"(?<![`}\\])`([^`\n]+)`(?!`)")
 NAME = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 CLASS = re.compile(r"[A-Z]\w*[a-z]\w*|[A-Z]{2,}\w*")
 FILE = re.compile(r"LICENSE|Makefile|[A-Z]+_[A-Z_]+|[\w/.-]+\.(?:bib|cff|csv|ipynb|md|py|toml|txt|yml)")
-MISSING = object()
 
 
 def tags(cell: NotebookNode) -> list[str]:
@@ -75,7 +75,7 @@ def captions(cell: NotebookNode, kind: str) -> list[dict]:
 
 
 def shown(cell: NotebookNode, mime: str) -> list[str]:
-    return [output.data[mime] for output in cell.outputs if mime in output.get("data", ())]
+    return [output.data[kind] for output in cell.outputs for kind in output.get("data", ()) if kind.startswith(mime)]
 
 
 def comparison(notebook: NotebookNode) -> Iterator[str]:
@@ -87,32 +87,25 @@ def comparison(notebook: NotebookNode) -> Iterator[str]:
 
 
 def figures(notebook: NotebookNode) -> Iterator[str]:
-    """A figure is one vector graphic with a name, a caption and an alternative text; its digest is in the next cell.
-
-    The picture is left out of the comparison of outputs, so its cell prints nothing else; the digest is compared, and
-    is not on the page.
-    """
+    """A figure is one vector graphic with a name, a caption and an alternative text. The picture is left out of the
+    comparison of outputs; the digest, which the next cell prints, is compared, and is not on the page."""
     cells = code_cells(notebook)
-    for cell, follower in zip(cells, [*cells[1:], None], strict=True):
-        if not captions(cell, "figure") and not any(
-            "image/" in kind for o in cell.outputs for kind in o.get("data", ())
-        ):
+    for cell, follower in zip(cells, [*cells[1:], NotebookNode(source="", outputs=[], metadata={})], strict=True):
+        if not captions(cell, "figure") and not shown(cell, "image/"):
             continue
         if len(cell.outputs) != 1 or not (drawn := shown(cell, "image/svg+xml")):
             yield f"{cell.id}: a figure cell shows one figure, by rcbook.figures.show, and nothing else"
         elif (size := smallest_text(drawn[0])) < LEAST_TEXT:
             yield f"{cell.id}: text of {size:.1f} px; at least {LEAST_TEXT}"
         yield from (f"{cell.id}: figure without the tag {tag}" for tag in {"hide-input", IGNORED} - set(tags(cell)))
-        options = cell.metadata.get("mystnb", {})
-        (figure,), image = captions(cell, "figure") or [{}], options.get("image", {})
-        if not str(figure.get("name", "")).startswith("fig-"):
+        figure = {**cell.metadata.get("mystnb", {}).get("image", {}), **dict(*captions(cell, "figure"))}
+        if not figure.get("name", "").startswith("fig-"):
             yield f"{cell.id}: figure without a name fig-…"
-        for text, what in ((figure.get("caption", ""), "caption"), (image.get("alt", ""), "alternative text")):
-            if len(text.split()) < 5:
-                yield f"{cell.id}: figure without {what}: a sentence that says what is seen"
-        figure_shown = re.findall(r"\bshow\((\w+)", cell.source)
-        printed = re.findall(r"\bdigest\((\w+)", follower.source) if follower and follower.outputs else None
-        if printed != figure_shown or tags(follower) != ["remove-cell"]:
+        for key in "caption", "alt":
+            if len(figure.get(key, "").split()) < 5:
+                yield f"{cell.id}: figure without {key}: a sentence that says what is seen"
+        digests = re.findall(r"\bdigest\((\w+)", follower.source) if follower.outputs else None
+        if digests != re.findall(r"\bshow\((\w+)", cell.source) or tags(follower) != ["remove-cell"]:
             yield f"{cell.id}: the next code cell must print the digest of this figure and be tagged remove-cell"
 
 
@@ -125,7 +118,7 @@ def smallest_text(drawing: str) -> float:
 
 def tables(notebook: NotebookNode) -> Iterator[str]:
     """A table in view has a label and a caption, whose numbers are numbers of its cell, and no raw names."""
-    text = "\n".join([*text_in_view(notebook), ""])
+    text = f"{text_in_view(notebook)}\n"
     if (bare := len(TEXT_TABLE.findall(text)) - len(CAPTIONED.findall(text))) > 0:
         yield f"{bare} tables of the text without title and name"
     for cell in code_cells(notebook):
@@ -137,7 +130,7 @@ def tables(notebook: NotebookNode) -> Iterator[str]:
             caption = ELSEWHERE.sub("", entry.get("caption", ""))
             if len(caption.split()) < 5 or not entry.get("name", "").startswith("tab-"):
                 yield f"{cell.id}: table without a name tab-… and a caption that can stand alone"
-            said = re.sub(r"<style.*?</style>|<[^>]+>", " ", html, flags=re.DOTALL)
+            said = re.sub(r"<style(?s:.*?)</style>|<[^>]+>", " ", html)
             for number in {n.rstrip(",") for n in re.findall(r"(?<![\w.])\d[\d,]*(?:\.\d+)?", caption)}:
                 if not re.search(rf"(?<![\d.]){re.escape(number)}(?!\d)", f"{said} {code}"):
                     yield f"{cell.id}: the caption's {number} is neither in the table nor in its code"
@@ -146,12 +139,11 @@ def tables(notebook: NotebookNode) -> Iterator[str]:
 
 def code_below(cell: NotebookNode, notebook: NotebookNode) -> str:
     """The functions of `rcbook.draw` and `rcbook.trials` that a cell calls, with what they use of their module."""
-    imports = re.findall(
-        r"from rcbook\.(draw|trials) import (\w+) as (\w+)", "\n".join(c.source for c in code_cells(notebook))
-    )
-    modules = {name: importlib.import_module(f"rcbook.{room}.{subject}") for room, subject, name in imports}
-    calls = re.findall(rf"\b({'|'.join(modules) or '-'})\.(\w+)\(", cell.source)
-    wanted, found = [(modules[module], name) for module, name in calls], {}
+    code = "\n".join(each.source for each in code_cells(notebook))
+    imports = re.findall(r"from (rcbook\.(?:draw|trials)) import (\w+) as (\w+)", code)
+    modules = {name: importlib.import_module(f"{room}.{subject}") for room, subject, name in imports}
+    calls = re.findall(r"\b(\w+)\.(\w+)\(", cell.source)
+    wanted, found = [(modules[module], name) for module, name in calls if module in modules], {}
     for module, name in wanted:  # which grows meanwhile
         value = vars(module).get(name)
         if name not in found and value is not None:
@@ -163,23 +155,20 @@ def code_below(cell: NotebookNode, notebook: NotebookNode) -> str:
 
 def verdicts(notebook: NotebookNode) -> Iterator[str]:
     """The code of a check is folded; in view is the one line of `rcbook.checking.checked`, which asserts what it says.
-
-    A check is tagged check:<label>, of a result, an exercise, a table, a figure or a section. Nothing else prints a
-    verdict.
-    """
+    A check is tagged check:<label>, of a result, a table, a figure or a section. Nothing else prints a verdict."""
     labelled = labels(notebook)
     for cell in code_cells(notebook):
         found = [tag.removeprefix("check:") for tag in tags(cell) if tag.startswith("check:")]
         code = ast.parse(plain_python(cell.source))
         calls = [node for node in ast.walk(code) if isinstance(node, ast.Call) and ast.unparse(node.func) == "checked"]
         printed = "".join(out.get("text", "") for out in cell.outputs)
-        if not found and (calls or "checked:" in printed):
-            yield f"{cell.id}: gives a verdict and is not tagged check:<label>"
         if not found:
+            if calls or "checked:" in printed:
+                yield f"{cell.id}: gives a verdict and is not tagged check:<label>"
             continue
         if len(found) > 1 or "hide-input" not in tags(cell) or found[0] not in labelled:
             yield f"{cell.id}: a check has the tag hide-input and one tag check:<label>, labelled here: {found}"
-        if not (isinstance(last := code.body[-1], ast.Expr) and calls == [last.value]):
+        if calls != [getattr(code.body[-1], "value", None)]:
             yield f"{cell.id}: a check calls checked(…) once, in its last line"
         if not re.fullmatch(r"checked: .+\n", printed) or len(cell.outputs) != 1:
             yield f"{cell.id}: a check prints the verdict of checked(…) and nothing else"
@@ -192,10 +181,8 @@ def labels(notebook: NotebookNode) -> set[str]:
 
 
 def size(notebook: NotebookNode) -> Iterator[str]:
-    """A chapter has one subject: folded proofs and code are not counted; solutions, with their labs, are.
-
-    Supplements and pages of instructions have as many tables as they need.
-    """
+    """A chapter has one subject: folded proofs and code are not counted; solutions, with their labs, are. Supplements
+    and pages of instructions have as many tables as they need."""
     if (words := words_in_view(notebook)) > MOST_WORDS:
         yield f"{words} words in view; at most {MOST_WORDS}"
     if (count := tables_in_view(notebook)) > MOST_TABLES and notebook.cells[0].source.startswith("(ch-"):
@@ -203,47 +190,35 @@ def size(notebook: NotebookNode) -> Iterator[str]:
     yield from (f"the solution of {label} is not folded" for label in OPEN_SOLUTION.findall(prose(notebook)))
 
 
-def text_in_view(notebook: NotebookNode) -> list[str]:
-    """Lines of the text without dropdowns; solutions are in view before a script folds them, and on paper."""
-    lines, closing = [], None
-    for line in prose(notebook).splitlines():
-        fence = re.match(r"[ \t]*(:{3,}|`{3,})(\{dropdown\})?", line)
-        if closing is not None:
-            closing = None if line.strip() == closing else closing
-        elif fence and fence[2]:
-            closing = fence[1]
-        else:
-            lines.append(line)
-    return lines
+def text_in_view(notebook: NotebookNode) -> str:
+    """The text without dropdowns; solutions are in view before a script folds them, and on paper."""
+    return DROPDOWN.sub("", prose(notebook))
 
 
-def captions_in_view(notebook: NotebookNode, kind: str) -> list[dict]:
+def captions_in_view(notebook: NotebookNode, *kinds: str) -> list[dict]:
     """Those of the cells whose output is not folded."""
-    cells = (cell for cell in code_cells(notebook) if not UNSEEN & set(tags(cell)))
-    return [entry for cell in cells for entry in captions(cell, kind)]
+    cells = [cell for cell in code_cells(notebook) if not UNSEEN & set(tags(cell))]
+    return [entry for cell in cells for kind in kinds for entry in captions(cell, kind)]
 
 
 def words_in_view(notebook: NotebookNode) -> int:
     """Words of text and captions without directives, labels and options; a formula is as long as it is."""
-    aside = re.compile(r"[ \t]*(?::{3,}|`{3,}|:[\w-]+:)|\([\w:-]+\)=$")
-    text = [line for line in text_in_view(notebook) if not aside.match(line)]
-    told = [entry.get("caption", "") for kind in ("figure", "table") for entry in captions_in_view(notebook, kind)]
-    return sum(len(line.split()) for line in text + told)
+    told = [entry.get("caption", "") for entry in captions_in_view(notebook, "figure", "table")]
+    return len(" ".join([ASIDE.sub("", text_in_view(notebook)), *told]).split())
 
 
 def lines_in_view(notebook: NotebookNode) -> int:
-    seen = (cell for cell in code_cells(notebook) if not FOLDED & set(tags(cell)))
-    return sum(len(cell.source.splitlines()) for cell in seen)
+    return sum(len(c.source.splitlines()) for c in code_cells(notebook) if not FOLDED & set(tags(c)))
 
 
 def tables_in_view(notebook: NotebookNode) -> int:
     """Tables of cells whose output is shown, and tables of the text."""
-    return len(captions_in_view(notebook, "table")) + len(TEXT_TABLE.findall("\n".join(text_in_view(notebook))))
+    return len(captions_in_view(notebook, "table")) + len(TEXT_TABLE.findall(text_in_view(notebook)))
 
 
 def results_in_view(notebook: NotebookNode) -> int:
     """Theorems and their kind outside of folds."""
-    return sum(kind in STATEMENTS for kind in BLOCK.findall("\n".join(text_in_view(notebook))))
+    return len(STATEMENT.findall(text_in_view(notebook)))
 
 
 def symbols(text: str, code: str = "") -> Iterator[str]:
@@ -259,41 +234,33 @@ def symbols(text: str, code: str = "") -> Iterator[str]:
         if match is None or FILE.fullmatch(span):
             continue
         (head, *attributes), rest = match[0].split("."), span[match.end() :]
-        if head in OURS:
-            value: object = importlib.import_module(head)
-        elif CLASS.fullmatch(head) and rest[:1] in ("", "(") and not re.search(rf"\b{head}\b", code):
-            value = known().get(head, MISSING)
-        else:
+        named = CLASS.fullmatch(head) and rest[:1] in ("", "(") and not re.search(rf"\b{head}\b", code)
+        if head not in OURS and not named:
             continue
-        for name in attributes:
-            value = attribute(value, name)
-        if value is MISSING:
+        try:
+            value: object = importlib.import_module(head) if head in OURS else known()[head]
+            for name in attributes:
+                value = attribute(value, name)
+        except (KeyError, ImportError):
             yield f"`{span}` is in none of rcpkg, rcbook, scikit-learn, pandas and this chapter"
-        elif rest.startswith("(") and callable(value):
-            yield from (f"`{span}`: no parameter {keyword}" for keyword in unknown_keywords(value, rest))
+            continue
+        with suppress(SyntaxError, AttributeError):  # of what is no call
+            keywords = [word.arg for word in ast.parse(f"f{rest}", mode="eval").body.keywords]
+            try:
+                inspect.signature(value).bind_partial(**dict.fromkeys(filter(None, keywords)))
+            except (TypeError, ValueError) as error:
+                yield from [f"`{span}`: {error}"] * bool(keywords)
 
 
 def attribute(value: object, name: str) -> object:
-    """That of an object, module or class; of a class `None` for what its methods set."""
+    """That of an object, module or class, of a class also what its methods set; raises ImportError."""
     if hasattr(value, name):
         return getattr(value, name)
-    if inspect.ismodule(value):
-        with suppress(ImportError):
-            return importlib.import_module(f"{value.__name__}.{name}")
     for base in value.__mro__ if inspect.isclass(value) else ():
         with suppress(OSError, TypeError):
             if f"self.{name} =" in inspect.getsource(base):
                 return None
-    return MISSING
-
-
-def unknown_keywords(function: Callable, call: str) -> Iterator[str]:
-    """Keywords of a call, as written in prose, that the function does not have."""
-    with suppress(SyntaxError, ValueError):
-        node = ast.parse("f" + call, mode="eval").body
-        parameters = inspect.signature(function).parameters
-        if isinstance(node, ast.Call) and not any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
-            yield from (word.arg for word in node.keywords if word.arg and word.arg not in parameters)
+    return importlib.import_module(f"{getattr(value, '__name__', '')}.{name}")
 
 
 @cache
@@ -302,10 +269,9 @@ def known() -> dict[str, object]:
     names = {**vars(builtins), **vars(pd), **dict([*all_estimators(), *all_displays(), *all_functions()])}
     for package in map(importlib.import_module, OURS):
         for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-            if "._" not in found.name:
-                public = vars(importlib.import_module(found.name)).items()
-                ours = {n: v for n, v in public if str(getattr(v, "__module__", "")).startswith(OURS)}
-                names |= {name: value for name, value in ours.items() if not name.startswith("_")}
+            public = vars(importlib.import_module(found.name)).items() if "._" not in found.name else ()
+            ours = {n: v for n, v in public if str(getattr(v, "__module__", "")).startswith(OURS)}
+            names |= {name: value for name, value in ours.items() if not name.startswith("_")}
     return names
 
 

@@ -1,10 +1,10 @@
 """Let cells of the built pages run in the reader's browser: put Python, the library and lists of cells under the pages.
 
 The runtime is that of `book/live.lock.json`: its files come from the folder that RCPKG_PYODIDE names, or else from the
-official release, and each must have the sha256 of the lock.
+official release, and each must have the sha256 of the lock. narwhals, which rcpkg imports and the runtime has not, is
+taken from this environment.
 """
 
-import importlib.util
 import json
 import os
 import re
@@ -13,6 +13,7 @@ import sys
 import zipfile
 from pathlib import Path
 
+import narwhals
 import nbformat
 import pooch
 
@@ -20,7 +21,6 @@ ROOT = Path(__file__).resolve().parents[2]
 LOCK = json.loads((ROOT / "book" / "live.lock.json").read_text(encoding="utf-8"))
 SCRIPT = re.compile(r"\n?<script>window\.liveCells.*?</script>\n?<script defer [^>]*live\.js[^>]*></script>", re.DOTALL)
 FENCED = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-ADDED = ("narwhals",)  # what rcpkg imports, in Python alone, and the runtime has not: taken from this environment
 BOOK = ("rcpkg/**/*.py", "rcpkg/*.pyi", "book/rcbook/**/*.py", "data/*.csv", "data/published/*", "data/results/*")
 
 
@@ -44,14 +44,11 @@ def runtime(target: Path) -> int:
 
 def archive(target: Path) -> int:
     """The library, the book's machinery and its stored numbers in one file, the same bytes each time; how many."""
-    found = [(ROOT, path) for pattern in BOOK for path in ROOT.glob(pattern)]
-    for package in ADDED:
-        above = Path(importlib.util.find_spec(package).origin).parents[1]
-        found += [(above, path) for path in (above / package).rglob("*.py")]
+    roots = {ROOT: BOOK, Path(narwhals.__file__).parents[1]: ("narwhals/**/*.py",)}
+    found = [(path.relative_to(root), path) for root in roots for each in roots[root] for path in root.glob(each)]
     with zipfile.ZipFile(target, "w") as book:
-        for above, path in sorted(found):
-            entry = zipfile.ZipInfo(path.relative_to(above).as_posix())  # of 1980
-            book.writestr(entry, path.read_bytes(), zipfile.ZIP_DEFLATED)
+        for name, path in sorted(found):
+            book.writestr(zipfile.ZipInfo(name.as_posix()), path.read_bytes(), zipfile.ZIP_DEFLATED)  # of 1980
         book.writestr(zipfile.ZipInfo("chapters/"), "")
     return target.stat().st_size
 
@@ -61,12 +58,9 @@ def cells(page: str) -> tuple[str, list[dict]]:
     if not (path := ROOT / f"{page}.ipynb").is_file():
         blocks = FENCED.findall((ROOT / f"{page}.md").read_text(encoding="utf-8"))
         return "div.highlight-python", [{"source": block, "hidden": False, "live": True} for block in blocks]
-    listed = []
-    for cell in nbformat.read(path, as_version=4).cells:
-        if cell.cell_type == "code":
-            tags = cell.metadata.get("tags", ())
-            listed.append({"source": cell.source, "hidden": "remove-cell" in tags, "live": "not-live" not in tags})
-    return "div.cell", listed
+    code = [cell for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
+    tagged = [(cell.source, cell.metadata.get("tags", ())) for cell in code]
+    return "div.cell", [{"source": s, "hidden": "remove-cell" in t, "live": "not-live" not in t} for s, t in tagged]
 
 
 def main(html: Path = ROOT / "_build" / "html") -> None:
@@ -77,8 +71,8 @@ def main(html: Path = ROOT / "_build" / "html") -> None:
     for page in LOCK["pages"]:
         selector, code = cells(page)
         listed = {"packages": LOCK["packages"], "bytes": size, "selector": selector, "cells": code}
-        path = html / f"{page}.html"
-        content, static = json.dumps(listed).replace("</", "<\\/"), "../" * page.count("/") + "_static/"
+        path, static = html / f"{page}.html", "../" * page.count("/") + "_static/"
+        content = json.dumps(listed).replace("</", "<\\/")
         tag = f'\n<script>window.liveCells = {content};</script>\n<script defer src="{static}live.js"></script>'
         text = SCRIPT.sub("", path.read_text(encoding="utf-8"))
         path.write_text(text.replace("</body>", f"{tag}\n</body>"), encoding="utf-8")

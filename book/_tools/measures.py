@@ -27,51 +27,42 @@ import rcpkg
 ROOT = Path(rcpkg.__file__).parent
 
 
-def is_record(node: ast.AST) -> bool:
-    """Whether a class is a named tuple or a data class."""
-    above = [*node.bases, *node.decorator_list] if isinstance(node, ast.ClassDef) else []
-    return any(ast.unparse(part).partition("(")[0] in ("NamedTuple", "dataclass") for part in above)
-
-
-def numbers(value: ast.expr | None, grid: bool) -> int:
-    """How many constants an assigned value is: a literal, an expression of literals and EPS, or several of these."""
-    if isinstance(value, ast.Tuple):
-        found = [numbers(part, grid) for part in value.elts]
-        return min(sum(found), 1) if grid else sum(found)
-    parts = [] if value is None else list(ast.walk(value))
-    literals = [node.value for node in parts if isinstance(node, ast.Constant)]
-    derived = any(isinstance(node, ast.Name) and node.id != "EPS" for node in parts)
-    plain = bool(literals) and not derived and all(type(each) in (int, float) for each in literals)
-    return int(plain and isinstance(value, ast.Constant | ast.BinOp | ast.UnaryOp))
+def numbers(value: ast.expr | None) -> list[ast.expr]:
+    """The constants of an assigned value: literals, or expressions of literals and EPS."""
+    if value is None or isinstance(value, ast.Tuple):
+        return [found for part in getattr(value, "elts", ()) for found in numbers(part)]
+    literals = [node.value for node in ast.walk(value) if isinstance(node, ast.Constant)]
+    plain = all(isinstance(node, ast.Name) <= (getattr(node, "id", "") == "EPS") for node in ast.walk(value))
+    made = isinstance(value, ast.Constant | ast.BinOp | ast.UnaryOp)
+    return [value] if made and plain and literals and all(type(each) in (int, float) for each in literals) else []
 
 
 def constants(owner: ast.Module | ast.ClassDef) -> int:
     """How many tuned constants a module names, or a record type has for defaults."""
-    count = 0
-    for node in owner.body:
-        if isinstance(node, ast.Assign | ast.AnnAssign):
-            nothing = isinstance(owner, ast.ClassDef) and isinstance(node.value, ast.Constant) and not node.value.value
-            several = isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Tuple)
-            count += 0 if nothing else numbers(node.value, grid=not several)
-    return count
+    assigned = [node for node in owner.body if isinstance(node, ast.Assign | ast.AnnAssign)]
+    if isinstance(owner, ast.ClassDef):
+        assigned = [n for n in assigned if not (isinstance(n.value, ast.Constant) and not n.value.value)]
+    several = [isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Tuple) for node in assigned]
+    return sum(len(numbers(node.value)[: None if many else 1]) for node, many in zip(assigned, several))
 
 
 def measures(path: Path) -> tuple[str, int, int, int]:
     """Room of a module, its lines, constants and record types."""
     source = path.read_text("utf-8")
     tree = ast.parse(source)
-    records = [node for node in ast.walk(tree) if is_record(node)]
+    kinds = [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    made = {node: {ast.unparse(part).partition("(")[0] for part in node.bases + node.decorator_list} for node in kinds}
+    records = [node for node in kinds if made[node] & {"NamedTuple", "dataclass"}]
     room = path.relative_to(ROOT).parts[0] if path.parent != ROOT else "(top)"
     return room, len(source.splitlines()), sum(map(constants, (tree, *records))), len(records)
 
 
 def main() -> None:
-    """Print all measures."""
     warnings.simplefilter("ignore")
-    counts = (checks.words_in_view, checks.lines_in_view, checks.tables_in_view, checks.results_in_view)
+    view = {"words": checks.words_in_view, "code": checks.lines_in_view}
+    view |= {"tables": checks.tables_in_view, "results": checks.results_in_view}
     chapters = {p.stem: nbformat.read(p, as_version=4) for p in sorted(checks.ROOT.glob("chapters/*.ipynb"))}
-    view = {name: [count(notebook) for count in counts] for name, notebook in chapters.items()}
-    print(pd.DataFrame.from_dict(view, orient="index", columns=["words", "code", "tables", "results"]), end="\n\n")
+    print(pd.DataFrame({k: pd.Series(chapters).map(count) for k, count in view.items()}), end="\n\n")
     rows = [measures(path) for path in ROOT.rglob("*.py")]
     rooms = pd.DataFrame(rows, columns=["room", "lines", "constants", "records"]).groupby("room").sum()
     print(pd.concat([rooms, rooms.sum().to_frame("all").T]), end="\n\n")

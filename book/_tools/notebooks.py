@@ -20,8 +20,6 @@ METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
 }
-CELL_METADATA = ("mystnb", "tags")
-RUN = 1  # execution count of each cell that was run: one number, so that an inserted cell changes no other
 
 
 def normalised(notebook: NotebookNode) -> NotebookNode:
@@ -34,53 +32,47 @@ def normalised(notebook: NotebookNode) -> NotebookNode:
             name = hashlib.sha256(cell.source.encode()).hexdigest()[:8]
             cell.id = next(new for k in count() if (new := f"{name}{k or ''}") not in ids)
         ids.add(cell.id)
-        cell.metadata = NotebookNode({key: cell.metadata[key] for key in CELL_METADATA if cell.metadata.get(key)})
+        cell.metadata = NotebookNode({key: cell.metadata[key] for key in ("mystnb", "tags") if cell.metadata.get(key)})
         for counted in (cell, *cell.get("outputs", ())):
             if counted.get("execution_count") is not None:
-                counted.execution_count = RUN
+                counted.execution_count = 1  # of each, so that an inserted cell changes no other
     return notebook
 
 
 def text(notebook: NotebookNode) -> str:
     """The notebook as it is written to disk."""
-    return nbformat.writes(notebook) + "\n"
+    return nbformat.writes(normalised(notebook)) + "\n"
 
 
 def is_normalised(path: Path) -> bool:
-    written = path.read_text(encoding="utf-8")
-    return written == text(normalised(nbformat.reads(written, as_version=4)))
+    return path.read_text(encoding="utf-8") == text(nbformat.read(path, as_version=4))
 
 
-def executed(notebook: NotebookNode, folder: Path, timeout: int) -> NotebookNode:
-    """A copy run in a fresh kernel, normalised; raises when a cell fails or writes to stderr."""
-    notebook = normalised(notebook)
+def executed(path: Path, timeout: int) -> NotebookNode:
+    """The notebook run in a fresh kernel; raises when a cell fails or writes to stderr."""
+    notebook = normalised(nbformat.read(path, as_version=4))
     quiet = ["--log-level=ERROR"]  # the kernel warns about TCP on a local machine
-    settings = {"timeout": timeout, "kernel_name": "python3", "record_timing": False, "extra_arguments": quiet}
-    resources = {"metadata": {"path": str(folder)}}
-    NotebookClient(notebook, coalesce_streams=True, resources=resources, **settings).execute()
+    settings = {"timeout": timeout, "coalesce_streams": True, "record_timing": False, "extra_arguments": quiet}
+    NotebookClient(notebook, resources={"metadata": {"path": str(path.parent)}}, **settings).execute()
     for cell in notebook.cells:
-        for output in cell.get("outputs", ()):
-            if output.get("name") == "stderr":
-                raise RuntimeError(f"{cell.id} writes to stderr:\n{output.text}")
-    return normalised(notebook)
+        if told := [output.text for output in cell.get("outputs", ()) if output.get("name") == "stderr"]:
+            raise RuntimeError(f"{cell.id} writes to stderr:\n{told[0]}")
+    return notebook
 
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("files", nargs="+", type=Path, metavar="NOTEBOOK.ipynb")
     parser.add_argument("--timeout", type=int, default=120, help="seconds for a cell (default: %(default)s)")
-    options = parser.parse_args(arguments)
-    failures = 0
+    options, failed = parser.parse_args(arguments), False
     for path in options.files:
         try:
-            notebook = executed(nbformat.read(path, as_version=4), path.parent, options.timeout)
-        except (CellExecutionError, RuntimeError, TimeoutError) as error:
-            failures += 1
-            print(f"{path}: {error}", file=sys.stderr)
-        else:
-            path.write_text(text(notebook), encoding="utf-8", newline="\n")
+            path.write_text(text(executed(path, options.timeout)), encoding="utf-8", newline="\n")
             print(path)
-    return failures > 0
+        except (CellExecutionError, RuntimeError, TimeoutError) as error:
+            print(f"{path}: {error}", file=sys.stderr)
+            failed = True
+    return failed
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 import archive
 import nbformat
 import pytest
-import teaching
 from conftest import ROOT
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
@@ -18,10 +17,9 @@ DATE = datetime(2026, 1, 2, tzinfo=UTC)
 
 @pytest.fixture
 def members(tmp_path):
-    html = tmp_path / "html"
-    html.mkdir()
-    (html / "index.html").write_text("<title>The book</title>", encoding="utf-8")
-    return archive.contents(FILES, html, tmp_path / "pdf", tmp_path / "kit")
+    (tmp_path / "html").mkdir()
+    (tmp_path / "html" / "index.html").write_text("<title>The book</title>", encoding="utf-8")
+    return archive.contents(FILES, tmp_path)
 
 
 def test_two_archives_have_the_same_bytes(members, tmp_path):
@@ -47,7 +45,7 @@ def test_checksums_hold_in_an_empty_folder(members, tmp_path):
 
 def test_pages_that_are_not_built_are_asked_for(tmp_path):
     with pytest.raises(SystemExit, match="make book"):
-        archive.contents(FILES, tmp_path / "html")
+        archive.contents(FILES, tmp_path)
 
 
 @pytest.fixture
@@ -75,15 +73,14 @@ def kit(tmp_path):
     notebook = tmp_path / "chapters" / "05_ascent.ipynb"
     notebook.parent.mkdir()
     nbformat.write(new_notebook(cells=cells), notebook)
-    teaching.write(tmp_path / "html", [notebook], tmp_path / "kit")
-    return tmp_path / "kit"
+    return archive.kit(tmp_path / "html", [notebook])
 
 
 def test_kit_has_figures_and_exercises_under_the_numbers_of_the_book(kit):
-    assert (kit / "figures" / "05.1.svg").read_text(encoding="utf-8") == "<svg/>"
-    assert "**05.1** Up it goes. *Alternative text:* A & B" in (kit / "figures" / "captions.md").read_text("utf-8")
+    assert kit["teaching/figures/05.1.svg"] == b"<svg/>"
+    assert "**05.1** Up it goes. *Alternative text:* A & B" in kit["teaching/figures/captions.md"].decode()
     without, whole = (
-        [cell.source for cell in nbformat.read(kit / folder / "05_ascent.ipynb", as_version=4).cells]
+        [cell.source for cell in nbformat.reads(kit[f"teaching/{folder}/05_ascent.ipynb"], as_version=4).cells]
         for folder in ("exercises", "exercises_with_solutions")
     )
     first, lab = "## Exercise 5.1: Show\n\nSee (5.2).", "## Exercise 5.2: Lab\n\nCount:\n```python\n1\n```"
@@ -103,7 +100,7 @@ def test_kit_has_each_exercise_with_its_solution():
         notebook = nbformat.read(path, as_version=4)
         text = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
         heads = [
-            cell.source.splitlines()[0] for _, cell in teaching.exercises(notebook, {}) if cell.source[:3] == "## "
+            cell.source.splitlines()[0] for _, cell in archive.exercises(notebook, {}) if cell.source[:3] == "## "
         ]
         labels = re.findall(r"^(?::::|```)\{exercise(?:-start)?\}.*\n:label: (\S+)", text, re.MULTILINE)
         assert [head[3:].split(":")[0] for head in heads if "Solution of" not in head] == labels
