@@ -163,7 +163,7 @@ def _columns_of(frame: pd.DataFrame) -> Columns:
             warn(f"{feature_name(frame, j)} holds missing values only, and is left out")
         elif not pd.api.types.is_numeric_dtype(frame[name].dtype) and isinstance(column.iloc[0], str):
             is_mark = column.isin(MISSING_MARKS)
-            if is_mark.any() and not is_mark.all() and _are_numbers(column[~is_mark]):
+            if is_mark.any() and not is_mark.all() and pd.to_numeric(column[~is_mark], errors="coerce").notna().all():
                 raise ValueError(
                     f"{feature_name(frame, j)} holds {column[is_mark].iloc[0]!r} among numbers: read it as a missing "
                     "value, with na_values of pandas.read_csv, or replace it by a word if it is a category"
@@ -187,11 +187,6 @@ def _columns_of(frame: pd.DataFrame) -> Columns:
     if not numbers and not categories:
         raise ValueError("X holds missing values only")
     return Columns(numbers, skewed, categories)
-
-
-def _are_numbers(column: pd.Series) -> bool:
-    """Whether each value of a column of text is a number."""
-    return bool(pd.to_numeric(column, errors="coerce").notna().all())
 
 
 def _as_text(column: pd.Series) -> NDArray[np.object_]:

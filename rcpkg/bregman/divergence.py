@@ -120,9 +120,6 @@ class BregmanDivergence:
         self.domain.check(x, f"{self.name}: {argument}", interior)
         return x
 
-    def _inner(self, u: Array, v: Array) -> Array:
-        return np.sum(u * v, axis=tuple(range(-self.domain.event_ndim, 0)))
-
     def phi(self, x: ArrayLike) -> Array:
         r"""Generator :math:`\phi(x)`, one number a point."""
         return self.generator.phi(self._point(x, "x"))
@@ -139,7 +136,8 @@ class BregmanDivergence:
             raise ValueError(f"{self.name}: x and y differ in dimension: {x.shape[-k:]} and {y.shape[-k:]}")
         if self.closed_form is not None:
             return self.closed_form(x, y)
-        return self.generator.phi(x) - self.generator.phi(y) - self._inner(self.generator.grad(y), x - y)
+        inner = np.sum(self.generator.grad(y) * (x - y), axis=tuple(range(-k, 0)))
+        return self.generator.phi(x) - self.generator.phi(y) - inner
 
     def pairwise(self, X: ArrayLike, Y: ArrayLike) -> Array:
         """All d(X[i], Y[j]), shape (n, m); unlike scikit-learn's ``pairwise_distances`` without symmetry."""

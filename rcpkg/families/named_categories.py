@@ -48,7 +48,8 @@ class NamedCategories(ClosedFormClassifier):
     def _set_columns(self, seen: list[BlockSummary]) -> None:
         super()._set_columns(seen)
         columns = {j for block in seen for j in block.names}
-        self._names = {j: _merged([block.names[j] for block in seen if j in block.names]) for j in sorted(columns)}
+        merged = {j: set().union(*(block.names.get(j, ()) for block in seen)) for j in sorted(columns)}
+        self._names = {j: np.array(sorted(names), dtype=object) for j, names in merged.items()}
 
     def _all_representatives(self, seen: list[BlockSummary]) -> Array:
         """The representatives of all blocks, whose names are coded by the names of all of them."""
@@ -122,11 +123,6 @@ def _with_new(names: NDArray[np.object_], values: NDArray[np.object_]) -> NDArra
     """Names, and after them those of the values that are new, sorted."""
     present = values[~pd.isna(values)]
     return np.append(names, np.array(sorted(set(present) - set(names)), dtype=object))
-
-
-def _merged(names: list[NDArray[np.object_]]) -> NDArray[np.object_]:
-    """All of several lists of names, sorted."""
-    return np.array(sorted(set().union(*names)), dtype=object)
 
 
 def _places(values: NDArray[np.object_], names: NDArray[np.object_]) -> Array:

@@ -179,15 +179,11 @@ class GridClassifier(MomentClassifier):
     def _choose(self, errors: Array, losses: Array | None, weights: Array | None, exists: NDArray[np.bool_]) -> Choice:
         return choose(errors, losses, weights=weights, among=exists, scoring=self.scoring)
 
-    @property
-    def _leaves_one_out(self) -> bool:
-        return isinstance(self.cv, str) and self.cv == "loo"
-
     def _held_out(
         self, grid: Grid, sample: Sample, present: NDArray[np.bool_], groups: ArrayLike | None, block: int
     ) -> Iterator[tuple[NDArray[np.intp], Array]]:
         """Held-out rows, in blocks, and their scores log p(x, y) by every model fitted without them, (..., rows, r)."""
-        if self._leaves_one_out:
+        if isinstance(self.cv, str) and self.cv == "loo":
             refuse_groups(groups)
             for rows in blocks(np.arange(len(sample.y)), block):
                 yield rows, grid.left_out(sample, rows) + self._prior_left_out(sample, rows)

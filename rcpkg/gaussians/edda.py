@@ -217,24 +217,22 @@ def _estimate(model: str, n: Array, W: Array, tol: float, max_iter: int) -> Arra
 def _feasible(model: str, rows: Array, present: Array, scatters: Array) -> Array:
     """Whether the likelihood of the model has a maximum at positive definite covariances."""
     w = np.diagonal(scatters, axis1=-2, axis2=-1)
-    d = w.shape[-1]
-    absent = ~present
-    some_spread = w.sum(axis=-1) > 0
+    d, spread, absent = w.shape[-1], w.sum(axis=-1) > 0, ~present
+    each_volume = (spread | absent).all(axis=-1)  # of a class is positive
     if model == "EII":
-        return some_spread.any(axis=-1)
+        return spread.any(axis=-1)
     if model == "VII":
-        return (some_spread | absent).all(axis=-1)
+        return each_volume
     if model in ("EVI", "VVI"):
         return ((w > 0).all(axis=-1) | absent).all(axis=-1)
     if model in ("EEI", "VEI"):
-        pooled = (w.sum(axis=-2) > 0).all(axis=-1)
-        return pooled if model == "EEI" else pooled & (some_spread | absent).all(axis=-1)
+        return (w.sum(axis=-2) > 0).all(axis=-1) & (each_volume | (model == "EEI"))
     if model in ("EEE", "VEE"):
         enough = rows.sum(axis=-1) - present.sum(axis=-1) >= d
         pooled = enough & is_definite(scatters.sum(axis=-3)) if enough.any() else enough
-        return pooled if model == "EEE" else pooled & (some_spread | absent).all(axis=-1)
+        return pooled & (each_volume | (model == "EEE"))
     enough = rows > d
     definite = enough & is_definite(scatters) if enough.any() else enough
     if model in ("EEV", "VEV"):
-        return definite.any(axis=-1) & (some_spread | absent).all(axis=-1)
+        return definite.any(axis=-1) & each_volume
     return (definite | absent).all(axis=-1)
