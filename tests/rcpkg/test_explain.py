@@ -5,7 +5,7 @@ from itertools import combinations, permutations
 import numpy as np
 import pandas as pd
 import pytest
-from model_cases import ML, fitted, slow
+from model_cases import ML, fitted, of_each_family, slow
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_iris, load_wine
 from sklearn.exceptions import NotFittedError
@@ -93,7 +93,7 @@ def test_a_feature_that_is_missing_contributes_nothing():
         assert np.abs(found[0, [0, 2]]).min() > 1e-3
 
 
-@OF_ALL
+@pytest.mark.parametrize("name", of_each_family(*ML))
 def test_no_smaller_set_is_sufficient_and_none_of_its_size_better(name):
     model, X, *_ = fitted(name)
     X, d, level = X[:8], X.shape[1], 0.7

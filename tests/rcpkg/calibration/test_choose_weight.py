@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from model_cases import GAUSSIAN, ML, NETWORKS, of_each_family, rows_for
+from model_cases import GAUSSIAN, ML, NETWORKS, of_each_family, rows_for, slow
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
@@ -364,7 +364,7 @@ def test_folds_on_several_processes_give_the_same():
     assert_allclose(one.cv_results_.log_loss, two.cv_results_.log_loss, rtol=1e-6)
 
 
-@pytest.mark.parametrize("scoring", ["roc_auc", "neg_brier_score", lambda model, X, y: model.score(X, y)])
+@pytest.mark.parametrize("scoring", ["roc_auc", *slow("neg_brier_score"), lambda model, X, y: model.score(X, y)])
 def test_a_scorer_is_what_the_best_has_most_of(scoring):
     """The mean over folds of what it gives the learner of each weight, and the closed form."""
     X, y = load_breast_cancer(return_X_y=True)

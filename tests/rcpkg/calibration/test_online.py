@@ -5,7 +5,7 @@ from copy import copy
 import numpy as np
 import pandas as pd
 import pytest
-from model_cases import gaussian_rows
+from model_cases import gaussian_rows, slow
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
@@ -144,7 +144,7 @@ def test_names_may_appear_in_late_blocks():
     assert_allclose(class_counts(model.estimator_.statistics_).sum(), 900)
 
 
-@pytest.mark.parametrize("container", ["frame", "polars", "table", "batch"])
+@pytest.mark.parametrize("container", ["polars", "table", *slow("frame", "batch")])
 def test_blocks_may_be_frames_of_any_package(container):
     pa, pl = pytest.importorskip("pyarrow"), pytest.importorskip("polars")
     frame = pd.DataFrame({"size": np.arange(300) % 7 / 7, "kind": list("abcd") * 75})

@@ -245,8 +245,9 @@ def chosen(model, table):
 
 
 @each_grid
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("cost", [None, [[0, 1, 5], [1, 0, 1], [2, 1, 0]]], ids=["errors", "costs"])
+@pytest.mark.parametrize(
+    ("weighted", "cost"), [(False, [[0, 1, 5], [1, 0, 1], [2, 1, 0]]), (True, None)], ids=["costs", "weighted"]
+)
 def test_cv_errors_and_log_losses_equal_refits(model, weighted, cost):
     X, y = small_problem(n=30, d=3)
     model = clone(model).set_params(cost=cost)
