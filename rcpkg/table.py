@@ -22,6 +22,7 @@ from rcpkg.base import Array, Estimator, GenerativeClassifier, atomic, construct
 from rcpkg.calibration import RiskCalibration, RiskCalibrationCV
 from rcpkg.calibration.choose_weight import TARGET_WEIGHTS
 from rcpkg.calibration.in_view import check_in_view, copies
+from rcpkg.calibration.left_out import mean_and_error
 from rcpkg.checks import check_number, feature_name, warn
 from rcpkg.choice import folds
 from rcpkg.columns import in_columns
@@ -480,9 +481,8 @@ class TableClassifier(GenerativeClassifier):
             )
         best = 1 + int(np.argmin(mean[1:, 1]))
         with np.errstate(invalid="ignore"):
-            above = losses[:, 1] - losses[best, 1]
-            excess = np.average(above, axis=1, weights=weight)
-            error = np.nan_to_num(_standard_error(above, weight), nan=np.inf)
+            excess, error = mean_and_error(losses[:, 1] - losses[best, 1], weight)
+        error = np.nan_to_num(error, nan=np.inf)
         ranks = [np.inf, *(candidate.rank for candidate in found)]
         rank = np.where(np.isfinite(mean[:, 1]) & (excess <= error), ranks, np.inf)
         place = int(np.argmin(np.where(rank == rank.min(), mean[:, 1], np.inf)))
@@ -532,24 +532,12 @@ def _losses(P: Array, y: NDArray[np.intp]) -> Array:
     return np.array([P.argmax(axis=1) != y, -np.log(np.maximum(P[np.arange(len(y)), y], BLIND))])
 
 
-def _standard_error(values: Array, weight: Any) -> Array:
-    """Standard errors of means over rows (…, n)."""
-    w = np.full(values.shape[-1], 1 / values.shape[-1]) if weight is None else weight / weight.sum()
-    deviation = values - (values @ w)[..., None]
-    return np.sqrt((deviation**2) @ w**2)
-
-
 def _advice(report: pd.DataFrame, losses: Array, place: int, weight: Any) -> str:
     """One sentence: what was taken, and what it gains over class frequencies and over the first candidate."""
     untried = sum(note != "" for note in report.note)
     rest = f"; {untried} of {len(report) - 1} candidates were not judged, see report_" if untried else ""
-
-    def gain(rival: int) -> tuple[float, float]:
-        less = losses[rival] - losses[place]
-        return float(np.average(less, weights=weight)), float(_standard_error(less[None], weight)[0])
-
     name, loss = report.candidate[place], report.log_loss[place]
-    less, error = gain(0)
+    less, error = mean_and_error(losses[0] - losses[place], weight)
     if less <= 2 * error:
         return (
             f"{name} is not worth it: on rows left out its log-loss is {loss:.3f}, and that of the class frequencies "
@@ -558,6 +546,6 @@ def _advice(report: pd.DataFrame, losses: Array, place: int, weight: Any) -> str
     said = f"take {name}: on rows left out its log-loss is {loss:.3f}, {less:.3f} ± {error:.3f} less than that of the "
     said += "class frequencies"
     if place > 1 and np.isfinite(losses[1]).all():
-        less, error = gain(1)
+        less, error = mean_and_error(losses[1] - losses[place], weight)
         said += f" and {less:.3f} ± {error:.3f} less than that of {report.candidate[1]}"
     return said + rest

@@ -42,7 +42,6 @@ class Interval:
             )
 
 
-@dataclass(frozen=True)
 class Simplex:
     """Probability vectors; the relative interior holds those without a zero.
 
