@@ -46,11 +46,27 @@ def run_em(model: Any, rows: Rows, parameters: Any) -> Statistics:
             shortcut, path = _shortcut(model, statistics, *path)
             parameters = shortcut or parameters
     warn(
-        f"EM has not converged after {MOST_STEPS} steps: too much is missing for so many parameters. Set "
-        "prior_strength > 0, leave out features of many gaps, or take a model of independent features",
+        f"EM has not converged after {MOST_STEPS} steps: too much is missing for so many parameters"
+        f"{seldom_together(model, rows)}. Set prior_strength > 0, leave out features of many gaps, or take a model of "
+        "independent features",
         ConvergenceWarning,
     )
     return statistics
+
+
+def seldom_together(model: Any, rows: Rows) -> str:
+    """Which two numbers are there together in the fewest rows, of which a covariance can be told."""
+    if not all(isinstance(block.X, np.ndarray) for block in rows):
+        return ""
+    together = rows.sum(seen_together)
+    i, j = np.unravel_index(together.argmin(), together.shape)
+    return f", as {together[i, j]:.0f} rows have values of both {model._feature_name(i)} and {model._feature_name(j)}"
+
+
+def seen_together(block: Block) -> Array:
+    """Numbers of rows that have values of both of two features, (d, d)."""
+    seen = (~np.isnan(block.X)).astype(float)
+    return seen.T @ seen
 
 
 class Ascent(NamedTuple):

@@ -24,6 +24,7 @@ from rcpkg import (
 from rcpkg.calibration import Newton
 from rcpkg.families import GaussianParameters, em
 from rcpkg.gaps import GappyRows, patterns
+from rcpkg.rows import Rows
 
 
 def gappy(n=60, d=4, rate=0.4, seed=0):
@@ -259,8 +260,13 @@ def test_what_training_with_gaps_cannot_do_is_refused(model):
 def test_em_that_does_not_converge_says_so(monkeypatch):
     monkeypatch.setattr(em, "MOST_STEPS", 3)
     _, X, y = pattern_rows()
-    with pytest.warns(ConvergenceWarning, match="EM has not converged after 3 steps"):
+    X[5:, 0] = np.where(np.isnan(X[5:, 2]), X[5:, 0], np.nan)
+    n, few = np.count_nonzero(~np.isnan(X[:, 0] + X[:, 2])), "as {} rows have values of both feature 0 and feature 2"
+    with pytest.warns(ConvergenceWarning, match=f"EM has not converged after 3 steps.*, {few.format(n)}"):
         QDA().fit(X, y)
+    rows = Rows.from_arrays(X, y, block_size=len(y) // 2)
+    with pytest.warns(ConvergenceWarning, match=few.format(n)):
+        QDA().fit(rows)
 
 
 @pytest.mark.parametrize("model", [QDA(rows_per_feature=0.0), LDA(), QDA(prior_strength=1.0)], ids=repr)

@@ -339,6 +339,16 @@ def test_pairs(size):
     assert min(results.count(FINE), results.count(REFUSED)) > 0.2 * size
 
 
+def test_numbers_of_both_signs_whose_sums_are_infinite_are_validated_without_a_warning():
+    X, y = gaussian_rows(45, 4)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        with pytest.raises(ValueError, match="whose square cannot be represented: rescale it"):
+            GaussianNB().fit(np.sign(X) * 1.7e308, y)
+        with pytest.raises(ValueError, match="square overflows: rescale X"):
+            NearestMeans().fit(X, y).predict(np.sign(X) * 1.7e308)
+
+
 @pytest.mark.parametrize(
     "learner",
     [pytest.param(one, marks=[pytest.mark.slow] * ("estimator=Mixture" in repr(one))) for one in LEARNERS],
