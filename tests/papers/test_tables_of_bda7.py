@@ -61,6 +61,7 @@ def test_columns_explained_need_every_number_and_as_many_runs():
     assert not readings.columns_explained(cells.assign(agreed=True)).accepted.item()
 
 
+@pytest.mark.slow  # it judges all tables anew
 def test_explanations_by_replacement_are_the_accepted_columns():
     columns = readings.columns_explained(readings.judged_readings())
     accepted = columns[columns.accepted].reset_index()

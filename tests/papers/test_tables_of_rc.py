@@ -77,8 +77,10 @@ def test_explained_cells_are_consistent_with_the_reading_of_their_table():
 
 
 # Readings -------------------------------------------------------------------------------------------
+# What judges all tables anew is slow; the quick suite keeps tests of explanations that need one table.
 
 
+@pytest.mark.slow
 def test_held_distributions_explain_the_accepted_columns_and_no_more():
     """On no sound set does an error or an iteration of RC differ under the reading; the grid's choice is its form."""
     cells = readings_of_rc2024.judged_readings()
@@ -142,6 +144,7 @@ def numbers(source, cells):
     return {(source, cell.table, cell.row, cell.method, cell.metric) for cell in cells.itertuples()}
 
 
+@pytest.mark.slow
 def test_reach_is_explained_where_rc_comes_out_and_the_other_learner_does_not():
     """The reading is judged on tables on which it was not found, and on the sets on which the closed form comes out."""
     cells = iterates.reaches()
@@ -152,6 +155,7 @@ def test_reach_is_explained_where_rc_comes_out_and_the_other_learner_does_not():
     assert rules_of("sec-rc-reach") == {("rc2024", cell.table, cell.row, "RC", "reach") for cell in found.itertuples()}
 
 
+@pytest.mark.slow
 def test_reach_by_the_upper_end_of_the_print_is_refused():
     """As it was stated: of 14 reaches of Tables IV and V nine of ten had to agree."""
     ours = scorecard.results("study", "reach-by-print")

@@ -79,9 +79,8 @@ def columns(tables: str) -> pd.DataFrame:
     return pd.concat([frame.set_axis(number + ":" + frame.index) for number, frame in frames.items()])
 
 
-def _found(tables: str, quantity: str, how: str) -> str:
+def _found(frame: pd.DataFrame, quantity: str, how: str) -> str:
     """The quantity as text; ``"0 to 9"`` if the printed digits leave it open. "most": of the rows that differ."""
-    frame = columns(tables)
     if how in ("significant", "p values"):  # rows with a two-sided sign test below 5 %, or as printed: cut, or "<0.001"
         won, lost, *printed = quantity.split(", ")
         p = np.array([binomtest(int(a), int(a + b)).pvalue for a, b in zip(frame[won], frame[lost], strict=True)])
@@ -135,8 +134,9 @@ def check_claims() -> pd.DataFrame:
         digits leave it open), "does not hold" (then ``erratum`` is the label of the entry) or "not checkable".
     """
     claims = pd.read_csv(data_folder() / "published_claims.csv", dtype=str, keep_default_na=False)
+    frames = {tables: columns(tables) for tables in set(claims.tables[claims.how != ""])}
     checked = [
-        _found(tables, quantity, how) if how else ""
+        _found(frames[tables], quantity, how) if how else ""
         for tables, quantity, how in claims[["tables", "quantity", "how"]].itertuples(index=False, name=None)
     ]
     claims["found"] = checked
