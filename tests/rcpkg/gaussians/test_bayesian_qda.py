@@ -40,7 +40,7 @@ def small_problem(n=40, d=5, r=3, random_state=0):
 @pytest.mark.parametrize(
     "estimator",
     [
-        *(BayesianQDA(), BDA7(), QuadraticBayes(), RDA(), EDDA(cv=2), NearestMeans()),
+        *(BayesianQDA(), BDA7(), QuadraticBayes(), RDA(), EDDA(cv=3), NearestMeans()),
         *(kind() for kind in OF_NEIGHBOURS),
         *slow(BayesianQDA(seed="trace_pooled"), BDA7(cv=3)),
     ],
