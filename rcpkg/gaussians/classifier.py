@@ -19,6 +19,7 @@ from rcpkg.choice import (
     log_losses,
     refuse_groups,
 )
+from rcpkg.gaps import GappyRows
 from rcpkg.gaussians.predictive import Gaussians, StudentTs
 from rcpkg.gaussians.scatter import ClassStatistics, Sample
 from rcpkg.linalg import AT_A_TIME, Array, slices
@@ -28,18 +29,21 @@ from rcpkg.rows import Rows, in_memory
 class MomentClassifier(SquareableRows, GenerativeClassifier):
     """A classifier by one density a class, made of the classes' counts, means and scatter matrices, which take weights.
 
-    A subclass gives the densities, with their marginals, in ``_densities()``.
+    A subclass has ``covariances_``, or other densities with marginals than Gaussians.
     """
 
     def _densities(self) -> Gaussians | StudentTs:
-        raise NotImplementedError
+        return Gaussians(self.statistics_.means, self.covariances_)
 
     def _joint_log_proba(self, X: Array) -> Array:
         return self._densities().log_density(X) + self.class_log_prior_
 
     def expected_rows(self, X: Array, weights: Array) -> Array:
-        """Σ_y W_iy E[x_i | what is there of x_i, y], shape (n, d), for weights W that sum to one in each row."""
-        return self._densities().expected_rows(X, weights)
+        """Σ_y W_iy E[x_i | what is there of x_i, y], shape (n, d), for weights W that sum to one in each row: by the
+        regressions μ_m + Σ_mo Σ_oo⁻¹ (x_o − μ_o), with D in place of Σ for t densities; of a row without any value the
+        centres, as the mean of a t density does not exist for a − d + 1 ≤ 1."""
+        densities = self._densities()
+        return GappyRows(X).expected(weights, densities.means, densities.scales)
 
     def _sample(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> tuple[Sample, NDArray[np.bool_]]:
         """The training rows of positive weight, and which of the caller's rows these are; sets ``classes_``."""

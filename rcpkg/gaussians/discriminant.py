@@ -59,15 +59,8 @@ class ShrunkenGrid(Grid):
         return np.where((statistics.counts > 0)[..., None, :], densities, -np.inf)
 
 
-class GaussianDensities:
-    """Mixin of the classifiers by Gaussian densities of the classes, with ``covariances_``."""
-
-    def _densities(self) -> Gaussians:
-        return Gaussians(self.statistics_.means, self.covariances_)
-
-
 @constructed
-class RDA(GaussianDensities, GridClassifier):
+class RDA(GridClassifier):
     r"""Friedman's regularised discriminant analysis, lambda and gamma chosen by cross-validation.
 
     .. math:: \hat\Sigma_h(\lambda,\gamma)=(1-\gamma)\hat\Sigma_h(\lambda)+\frac\gamma d\operatorname{tr}
@@ -151,7 +144,7 @@ class EDDAGrid(Grid):
 
 
 @constructed
-class EDDA(GaussianDensities, GridClassifier):
+class EDDA(GridClassifier):
     r"""Discriminant analysis with one of fourteen eigen-decomposed covariance models.
 
     :math:`\Sigma_h=\lambda_hD_hA_hD_h^T` with volume, shape and orientation each equal or variable over the

@@ -102,25 +102,20 @@ def log_predictive(
 
 
 class Gaussians(NamedTuple):
-    """Gaussians N(μ_h, Σ_h): means (r, d) and positive definite covariances, (r, d, d) or, of all classes, (d, d)."""
+    """Gaussians N(μ_h, Σ_h): means (r, d) and scales Σ_h, positive definite, (r, d, d) or, of all classes, (d, d)."""
 
     means: Array
-    covariances: Array
+    scales: Array
 
     def log_density(self, X: Array) -> Array:
         """log p(x | h) of what each row has, shape (n, r): the marginals are Gaussians of sub-blocks."""
         rows = GappyRows(X)
-        squares, log_det = rows.marginals_of_classes(self.means, self.covariances)
+        squares, log_det = rows.marginals_of_classes(self.means, self.scales)
         return gaussian_log_density(rows.n_seen[:, None], log_det, squares)
-
-    def expected_rows(self, X: Array, weights: Array) -> Array:
-        """Σ_h W_ih E[x_i | what row i has, h], shape (n, d), for weights (n, r) that sum to one in each row: each
-        E[x_m | x_o, h] is the regression μ_m + Σ_mo Σ_oo⁻¹ (x_o − μ_o)."""
-        return GappyRows(X).expected(weights, self.means, self.covariances)
 
 
 class StudentTs(NamedTuple):
-    """Predictive t densities: rows (r,) and means (r, d) of the classes, D = S + B (r, d, d), and a (r,)."""
+    """Predictive t densities: rows (r,) and means (r, d) of the classes, scales D = S + B (r, d, d), and a (r,)."""
 
     counts: Array
     means: Array
@@ -135,8 +130,3 @@ class StudentTs(NamedTuple):
         seen = rows.n_seen[:, None]
         a = self.a - X.shape[1] + seen
         return log_t(self.counts, a, seen, log_det, log_bracket(self.counts, squares))
-
-    def expected_rows(self, X: Array, weights: Array) -> Array:
-        """As `Gaussians.expected_rows`, with D in place of Σ; of a row without any value the centre, as the mean does
-        not exist for a − d + 1 ≤ 1."""
-        return GappyRows(X).expected(weights, self.means, self.scales)
