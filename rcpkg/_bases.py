@@ -27,24 +27,11 @@ if MYPY:
     class _BaseComposition(BaseEstimator): ...
 
 else:
-    from sklearn.base import (
-        BaseEstimator,
-        ClassifierMixin,
-        ClassNamePrefixFeaturesOutMixin,
-        ClusterMixin,
-        MetaEstimatorMixin,
-        OneToOneFeatureMixin,
-        TransformerMixin,
-    )
-    from sklearn.utils.metaestimators import _BaseComposition
-
-__all__ = [
-    "BaseEstimator",
-    "ClassNamePrefixFeaturesOutMixin",
-    "ClassifierMixin",
-    "ClusterMixin",
-    "MetaEstimatorMixin",
-    "OneToOneFeatureMixin",
-    "TransformerMixin",
-    "_BaseComposition",
-]
+    from sklearn.base import BaseEstimator as BaseEstimator
+    from sklearn.base import ClassifierMixin as ClassifierMixin
+    from sklearn.base import ClassNamePrefixFeaturesOutMixin as ClassNamePrefixFeaturesOutMixin
+    from sklearn.base import ClusterMixin as ClusterMixin
+    from sklearn.base import MetaEstimatorMixin as MetaEstimatorMixin
+    from sklearn.base import OneToOneFeatureMixin as OneToOneFeatureMixin
+    from sklearn.base import TransformerMixin as TransformerMixin
+    from sklearn.utils.metaestimators import _BaseComposition as _BaseComposition

@@ -22,11 +22,8 @@ from rcpkg.rows import Rows, in_memory
 
 SeedName = Literal["trace", "trace_pooled", "diag_class", "diag_pooled"]
 ClassPriorName = Literal["laplace", "empirical", "uniform"]
-NAMED_SEEDS = {
-    "trace": Seed("trace_class"),
-    "trace_pooled": Seed("trace_pooled"),
-    "diag_class": Seed("diag_class"),
-    "diag_pooled": Seed("diag_pooled"),
+NAMED_SEEDS = {"trace": Seed("trace_class")} | {
+    base: Seed(base) for base in ("trace_pooled", "diag_class", "diag_pooled")
 }
 
 
