@@ -189,9 +189,9 @@ def compare(
 
     Examples
     --------
-    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.datasets import load_iris
     >>> from rcpkg import LDA, RiskCalibrationCV, compare
-    >>> card = compare(*load_wine(return_X_y=True), RiskCalibrationCV(LDA()), cv=3)
+    >>> card = compare(*load_iris(return_X_y=True), RiskCalibrationCV(LDA()), cv=3)
     >>> sorted(card.verdicts)
     ['complete', 'hidden']
     """

@@ -18,6 +18,12 @@ def notebooks() -> list[str]:
 
 
 @cache
+def imports(notebook: str) -> set[str]:
+    """What stands behind the name of the package in a line of a notebook."""
+    return {word for line in re.findall(r"rcbook(.*)", notebook) for word in re.findall(r"\w+", line)}
+
+
+@cache
 def words(notebook: str) -> set[str]:
     """Of the cells of a notebook."""
     return set(re.findall(r"\w+", "".join(line for cell in json.loads(notebook)["cells"] for line in cell["source"])))
@@ -25,7 +31,7 @@ def words(notebook: str) -> set[str]:
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: f"{path.parent.name}.{path.stem}")
 def test_functions_of_chapters_are_annotated_explained_and_used(path):
-    importing = [text for text in notebooks() if re.search(rf"rcbook.*\b{path.stem}\b", text)]
+    importing = [text for text in notebooks() if path.stem in imports(text)]
     named, own = set().union(*map(words, importing)), path.read_text("utf-8")
     for function in ast.parse(own).body:
         if isinstance(function, ast.FunctionDef):

@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from model_cases import slow
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
@@ -118,7 +119,7 @@ def test_columns_of_gaps_are_left_out_and_dates_are_refused():
         TableColumns().fit(pd.DataFrame({"a": [np.nan, np.nan]}))
 
 
-@pytest.mark.parametrize("container", ["polars", "array", "list", "arrow"])
+@pytest.mark.parametrize("container", ["polars", "list", *slow("array", "arrow")])
 def test_containers(container):
     X, y = table(gaps=0.0)
     X = X[["size", "income", "colour"]]
@@ -262,7 +263,10 @@ def test_rows_that_choose_a_weight_have_no_say_in_the_cuts():
     assert chosen.cv_results_.log_loss.min() > np.log(2) - 0.05
 
 
-def test_classes_of_few_rows_leave_intervals_one_weight():
+def test_classes_of_few_rows_leave_intervals_one_weight(monkeypatch):
+    monkeypatch.setattr(
+        "rcpkg.table.candidates_of", lambda *table: [c for c in candidates_of(*table) if "of intervals" in c.name]
+    )
     X, y = table(n=60, gaps=0.0)
     y = np.where(np.arange(60) < 2, "rare", y)
     with warnings.catch_warnings():

@@ -192,13 +192,16 @@ class Study:
         self.name, self.source = name, source
         self.tolerance, self.metered, self.by_rounding, self.former = tolerance, metered, by_rounding, former
         self.grids = (*grids, Grid(**grid)) if grid else grids
+        self._cells: list[Cell] | None = None
         if (source, name) in REGISTER:
             raise ValueError(f"there are two studies {source}:{name}: give one of them another name")
         REGISTER[source, name] = self
 
     def cells(self) -> list[Cell]:
-        """All cells, in the order in which they are run."""
-        return [cell for grid in self.grids for cell in grid.cells(self.source, self.name)]
+        """All cells, in the order in which they are run; they are made once."""
+        if self._cells is None:
+            self._cells = [cell for grid in self.grids for cell in grid.cells(self.source, self.name)]
+        return list(self._cells)
 
 
 @cache

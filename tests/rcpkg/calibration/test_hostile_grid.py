@@ -124,7 +124,7 @@ CASES = [
     for name, kind, penalty in [*product(MODELS, KINDS, PENALTIES), *product(MODELS, ["plain"], OTHER_TARGETS)]
     if kind not in WRONG_FOR["continuous" if name in CONTINUOUS else "discrete"]
 ]
-PARTLY = [pytest.param(*case, marks=[pytest.mark.slow] * bool(k % 11)) for k, case in enumerate(CASES)]
+PARTLY = [pytest.param(*case, marks=[pytest.mark.slow] * bool(k % 17)) for k, case in enumerate(CASES)]
 
 
 @pytest.mark.parametrize(("name", "kind", "penalty"), PARTLY)

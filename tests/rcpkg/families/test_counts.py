@@ -8,7 +8,7 @@ import pytest
 import sklearn.naive_bayes as sk_nb
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from model_cases import categorical_rows, document_rows, gaussian_rows, mixed_model, mixed_rows
+from model_cases import categorical_rows, document_rows, gaussian_rows, mixed_model, mixed_rows, slow
 from numpy.testing import assert_allclose, assert_array_equal
 from rcbook.strict_naive_bayes import StrictCategoricalNB
 from scipy.sparse import coo_array, csr_array, csr_matrix
@@ -356,7 +356,7 @@ def test_blocks_of_rows_give_the_same_model(model, monkeypatch):
         assert_array_equal(encoded @ every, fit.family_.encode(X) @ every)
 
 
-@pytest.mark.parametrize("model", [CategoricalNB(), BernoulliNB()], ids=repr)
+@pytest.mark.parametrize("model", [CategoricalNB(), *slow(BernoulliNB())], ids=repr)
 def test_the_closed_form_keeps_no_copy_of_its_rows(model):
     """Fitting takes less memory than half that of the rows, of which the encoded ones would take more."""
     rng = np.random.default_rng(0)

@@ -146,6 +146,8 @@ Study(
     settings=lambda cell: [f"{5.12 + cell.arguments['case'] / 100:.2f}|{cell.arguments['d']}"],
     protocol=form_errors,
     quick=False,
+    # which values of a singular covariance count as zero: kernels of one processor differ
+    by_rounding=lambda cell, record: record.method == "pseudo-inverse",
 )
 
 
