@@ -21,7 +21,7 @@ from rcpkg._version import __version__
 from rcpkg.capabilities import MARGINALS, given_if, require
 from rcpkg.checks import check_class_prior, check_cost, check_magnitude, check_weights, number_labels, validate, warn
 from rcpkg.columns import as_labels
-from rcpkg.linalg import AT_A_TIME, Array
+from rcpkg.linalg import AT_A_TIME, Array, log_sum_exp
 from rcpkg.rows import Block, Rows, by_block
 
 SMALL = AT_A_TIME  # values of a table that is small
@@ -277,11 +277,7 @@ class GenerativeClassifier(Classifier):
         """Log density log p(x) = log Σ_y p(x, y) of the rows, shape (n,); of what a row with gaps has."""
         check_is_fitted(self)
         X = self._check_X(X)
-        joint = self._joint_log_proba(X)
-        largest = joint.max(axis=1, keepdims=True)
-        largest[np.isneginf(largest)] = 0.0
-        with np.errstate(divide="ignore"):
-            return np.log(np.exp(joint - largest).sum(axis=1)) + largest[:, 0] + self._log_base(X)
+        return log_sum_exp(self._joint_log_proba(X)) + self._log_base(X)
 
     @given_if(_has_marginals)
     def conditional_mean(self, X: ArrayLike) -> Any:

@@ -102,6 +102,19 @@ def one_hot(y: NDArray[np.intp], n_classes: int) -> Array:
     return np.equal.outer(y, np.arange(n_classes)).astype(float)
 
 
+def log_sum_exp(table: Array) -> Array:
+    """log Σ exp over the last axis, −∞ where all is −∞; scipy's `logsumexp` takes twice the passes."""
+    top = table.max(axis=-1)
+    top[np.isneginf(top)] = 0.0
+    with np.errstate(divide="ignore"):
+        return np.log(np.exp(table - top[..., None]).sum(axis=-1)) + top
+
+
+def ratio(part: Array, whole: Array) -> Array:
+    """part / whole, and zero where the whole is zero, as in a distribution of which nothing was counted."""
+    return np.divide(part, whole, out=np.zeros(np.broadcast(part, whole).shape), where=whole > 0)
+
+
 def correlations(A: Array) -> tuple[Array, Array]:
     """A, shape (..., d, d), scaled to ones on its diagonal, and the scales (..., d): 1 where there is no variance."""
     diagonal = np.diagonal(A, axis1=-2, axis2=-1)

@@ -84,10 +84,6 @@ def sandwich(x: Array, v: Array) -> Array:
     return np.linalg.solve(x, np.linalg.solve(x, v).mT).mT
 
 
-def inverse(x: Array) -> Array:
-    return np.linalg.solve(x, np.broadcast_to(np.eye(x.shape[-1]), x.shape))
-
-
 def entropy_of_eigenvalues(x: Array) -> Array:
     values = np.maximum(np.linalg.eigvalsh(x), 0.0)
     return np.sum(xlogy(values, values) - values, axis=-1)

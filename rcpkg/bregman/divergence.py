@@ -13,7 +13,6 @@ from rcpkg.bregman.closed_forms import (
     entropy_of_eigenvalues,
     exponential_term,
     i_term,
-    inverse,
     itakura_saito_term,
     log_det,
     log_det_form,
@@ -334,10 +333,10 @@ divergences: dict[str, BregmanDivergence] = {
         _Mahalanobis("mahalanobis", None),
         BregmanDivergence(
             "log_det",
-            Generator(lambda x: -log_det(x), lambda x: -inverse(x), sandwich, SymmetricMatrices(+1)),
+            Generator(lambda x: -log_det(x), lambda x: -np.linalg.inv(x), sandwich, SymmetricMatrices(+1)),
             Generator(
                 lambda u: -u.shape[-1] - log_det(-u),
-                lambda u: -inverse(u),
+                lambda u: -np.linalg.inv(u),
                 sandwich,
                 SymmetricMatrices(-1),
             ),

@@ -14,7 +14,7 @@ from scipy.sparse import csr_array, issparse
 from rcpkg.base import Array
 from rcpkg.families.features import FeatureMap
 from rcpkg.families.statistics import Statistics
-from rcpkg.linalg import AT_A_TIME, slices
+from rcpkg.linalg import AT_A_TIME, log_sum_exp, slices
 
 Parents = Sequence[Sequence[int]]
 Possible = Mapping[int, NDArray[np.bool_]]  # states (…, r_j) of some features j that are summed over, of others all
@@ -50,14 +50,6 @@ def margin(array: Array, have: tuple[int, ...], want: tuple[int, ...]) -> Array:
     left = tuple(f for f in have if f in want)
     summed = np.add.reduce(array, axis=tuple(lead + i for i, f in enumerate(have) if f not in want))
     return summed if left == want else summed.transpose(*range(lead), *(lead + left.index(f) for f in want))
-
-
-def _log_sum(table: Array) -> Array:
-    """log Σ exp over the last axis, −∞ where all is −∞; scipy's `logsumexp` takes twice the passes."""
-    top = table.max(axis=-1)
-    top[np.isneginf(top)] = 0.0
-    with np.errstate(divide="ignore"):
-        return np.log(np.exp(table - top[..., None]).sum(axis=-1)) + top
 
 
 class Families:
@@ -148,7 +140,7 @@ class Families:
         for j in reversed(self.order):
             pa = self.parents[j]
             tables[j] = tables[j] + heard[j]
-            messages[j] = _log_sum(tables[j])
+            messages[j] = log_sum_exp(tables[j])
             if pa:
                 carrier = self.last[j]
                 heard[carrier] = heard[carrier] + onto(messages[j], pa, self.members[carrier])

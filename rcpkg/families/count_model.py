@@ -9,7 +9,7 @@ from rcpkg.base import Array, InvalidStatistics
 from rcpkg.families.cliques import Families
 from rcpkg.families.family import Family, equal_class_weights, safe_class_counts, safe_counts
 from rcpkg.families.statistics import Statistics
-from rcpkg.linalg import ROUNDING
+from rcpkg.linalg import ROUNDING, ratio
 
 
 class CategoricalParameters(NamedTuple):
@@ -23,11 +23,6 @@ class CategoricalParameters(NamedTuple):
 
     log_prior: Array
     log_prob: Array
-
-
-def _ratio(part: Array, whole: Array) -> Array:
-    """part / whole, and zero where the whole is zero, as in a distribution of which nothing was counted."""
-    return np.divide(part, whole, out=np.zeros(np.broadcast(part, whole).shape), where=whole > 0)
 
 
 class CountFamily(Family):
@@ -82,7 +77,7 @@ class CountFamily(Family):
         count = safe_class_counts(old.count, change.count)
         sums = self._safe_sums(old, change, count)
         cells = safe_counts(old.cells, change.cells)
-        cells *= self.families_.spread(_ratio(sums, self.families_.sums(cells)))
+        cells *= self.families_.spread(ratio(sums, self.families_.sums(cells)))
         cells -= of_cell
         return Statistics(count=count - of_class, cells=cells)
 
@@ -98,12 +93,12 @@ class CountFamily(Family):
         not shorten the step of all others.
         """
         families, cells = self.families_, old.cells + self._pseudo_rows(old.cells.shape[1])
-        theta, total = _ratio(cells, families.totals(cells)), families.totals(change.cells)
+        theta, total = ratio(cells, families.totals(cells)), families.totals(change.cells)
         scale = np.where(cells > 0, np.maximum(cells, expected.cells), 1.0)
         slope, curvature = theta * change.cells, theta * theta
         slope /= scale
         curvature /= scale
-        excess = _ratio(families.sums(slope), families.sums(curvature))
+        excess = ratio(families.sums(slope), families.sums(curvature))
         steps = cells * (change.cells - families.spread(excess) * theta)
         steps /= scale
         steps += theta * total

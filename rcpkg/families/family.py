@@ -21,6 +21,7 @@ from rcpkg.checks import check_number, check_priors, feature_name
 from rcpkg.families.features import FeatureMap
 from rcpkg.families.portions import counted, encode_and_count, typical_rows
 from rcpkg.families.statistics import Statistics
+from rcpkg.linalg import ratio
 from rcpkg.rows import Rows
 
 #: Weights of the classes, (m, r), for rows of a part of the training rows, by their log p(x, y)
@@ -251,9 +252,7 @@ def safe_counts(old: Array, change: Array) -> Array:
     >>> safe_counts(np.array([2.0, 2.0, 0.0]), np.array([1.0, -4.0, 1.0])).round(2)
     array([3.  , 0.67, 0.  ])
     """
-    ratio = np.divide(change, old, out=np.zeros_like(old), where=old > 0)
-    ratio += 1
-    return old * dampened(ratio)
+    return old * dampened(1 + ratio(change, old))
 
 
 def safe_class_counts(old: Array, change: Array) -> Array:

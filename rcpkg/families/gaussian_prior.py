@@ -11,7 +11,7 @@ from rcpkg.families.blocks import Blocks, Fault
 from rcpkg.families.constants import SAME_VALUE, VARIANCE_ROUNDING
 from rcpkg.families.family import ClassPrior, Family
 from rcpkg.families.statistics import Statistics
-from rcpkg.linalg import Numbers
+from rcpkg.linalg import Numbers, ratio
 
 
 class GaussianParameters(NamedTuple):
@@ -70,7 +70,7 @@ class GaussianPrior(GaussianSettings, Family):
     def _means_and_scatter(self, s: Statistics) -> tuple[Array, Array, Array]:
         """Sample means, the scatter about them, and its weight by feature; the last two summed where shared."""
         weight = self._weight(s)
-        mean = np.divide(s.first, weight, out=np.zeros_like(s.first), where=weight > 0)
+        mean = ratio(s.first, weight)
         return mean, s.second - self.shape.outer(weight * mean, mean), self.shape.sum(weight)
 
     def _between(self, statistics: Statistics) -> Array:

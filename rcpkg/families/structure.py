@@ -10,6 +10,7 @@ from scipy.special import xlogy
 from rcpkg.base import Array
 from rcpkg.families.cliques import Families
 from rcpkg.families.constants import DECIMALS, LARGEST_TABLES
+from rcpkg.linalg import ratio
 from rcpkg.rows import Block, Rows
 
 
@@ -65,7 +66,7 @@ def _of_pairs(counts_of_classes: Array, n_states: NDArray[np.intp], first: int, 
         nats -= np.add.reduceat(xlogy(by_row, by_row), rows, axis=0)
         nats -= np.add.reduceat(xlogy(by_column, by_column), starts, axis=1)
         weight += total
-    return np.divide(nats, weight, out=np.zeros_like(nats), where=weight > 0)
+    return ratio(nats, weight)
 
 
 def _counts(n_states: NDArray[np.intp], n_classes: int, block: Block) -> Array:
@@ -90,7 +91,7 @@ def _of_classes(counts: Array, n_states: NDArray[np.intp]) -> Array:
     total = by_class.sum(axis=0)
     nats = np.add.reduceat(xlogy(counts, counts).sum(axis=0) - xlogy(by_state, by_state), starts)
     nats += xlogy(total, total) - xlogy(by_class, by_class).sum(axis=0)
-    return np.divide(nats, total, out=np.zeros_like(nats), where=total > 0)
+    return ratio(nats, total)
 
 
 def tree(of_class: Array, pairs: Array) -> list[tuple[int, ...]]:

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from rcpkg.base import Classifier, GenerativeClassifier, constructed
 from rcpkg.checks import check_choice, check_number, check_numbers
 from rcpkg.gaussians.scatter import gaussian_log_density
-from rcpkg.linalg import EPS, Array, one_hot
+from rcpkg.linalg import EPS, Array, one_hot, ratio
 from rcpkg.local.base import PerClass, Pooled
 from rcpkg.local.constants import LONGEST_RUN
 from rcpkg.local.neighbours import Index
@@ -67,15 +67,11 @@ def neighbor_weights(distances: Array, scheme: str) -> Array:
         coincide = near == 0
         raw = np.where(coincide.any(axis=1, keepdims=True), coincide, 1.0 / np.where(coincide, 1.0, near))
     elif scheme == "kernel":
-        raw = np.exp(-0.5 * _ratio(near, last) ** 2)
+        raw = np.exp(-0.5 * ratio(near, last) ** 2)
     else:
-        raw = (1.0 - _ratio(near, beyond) ** 3) ** 3
+        raw = (1.0 - ratio(near, beyond) ** 3) ** 3
     raw = np.where(raw.sum(axis=1, keepdims=True) > 0, raw, 1.0)
     return raw / raw.sum(axis=1, keepdims=True)
-
-
-def _ratio(distance: Array, bandwidth: Array) -> Array:
-    return distance / np.where(bandwidth > 0, bandwidth, 1.0)
 
 
 def smoothed_probabilities(counts: Array, smoothing: ArrayLike = 1.0) -> Array:
