@@ -73,7 +73,7 @@ CHECKED = [
     TM(SharedVarianceGaussianNB(prior_strength=1.0), max_iter=8),
     DiscriminativeFrequencyEstimate(GaussianNB(prior_strength=1.0), max_iter=8),
     SoftErrorCalibration(QDA(prior_strength=1.0), max_iter=8),
-    RiskCalibrationCV(GaussianNB(prior_strength=1.0), target_weights=[3.0], cv=2),
+    RiskCalibrationCV(GaussianNB(prior_strength=1.0), target="pooled", target_weights=[3.0], cv=2),
     RiskCalibrationCV(LDA(prior_strength=1.0), target_weights=[3.0]),
     RiskCalibrationCV(QDA()),
     ConditionalLikelihood(LDA(prior_strength=1.0), target_weight=1.0),

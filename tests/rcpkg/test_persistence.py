@@ -124,7 +124,11 @@ def test_no_public_estimator_is_left_out():
 
 
 @each_estimator
-@each_format
+@pytest.mark.parametrize(
+    "dumps, loads",
+    [pytest.param(*functions, marks=[pytest.mark.slow] * (name == "joblib")) for name, functions in FORMATS.items()],
+    ids=FORMATS,
+)  # what joblib writes is a pickle but for its arrays
 def test_fitted_estimators_return_as_they_were(name, dumps, loads):
     model, X = fitted(name)
     restored = loads(dumps(loads(dumps(model))))  # what came back can be saved again

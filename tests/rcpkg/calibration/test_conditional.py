@@ -70,7 +70,7 @@ def test_any_natural_parameter_has_a_model_with_its_posteriors(name, size):
 
 @pytest.mark.parametrize("dense", [True, False])
 @pytest.mark.parametrize("b, l2", [(0.0, 0.0), (0.7, 0.0), (0.0, 2.0)])
-@pytest.mark.parametrize("name", ML)
+@pytest.mark.parametrize("name", of_each_family(*ML))
 def test_gradient_and_hessian_of_the_objective_in_minimal_coordinates(name, b, l2, dense, monkeypatch):
     """∇_η = s(X, Y − P) + b (s̄ − m̄ μ), and H, pulled back to the coordinates that all searches move in."""
     if not dense:

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from model_cases import COUNTS, GAUSSIAN, ML, categorical_rows, fitted, gaussian_rows, rows_for
+from model_cases import COUNTS, GAUSSIAN, ML, categorical_rows, fitted, gaussian_rows, of_each_family, rows_for
 from scipy.sparse import csr_array
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
@@ -223,7 +223,7 @@ PENALISED = {
 
 @pytest.mark.parametrize("coordinates", ["whitened", "natural", "curvature"])
 @pytest.mark.parametrize("classes", [2, 3])
-@pytest.mark.parametrize("name", PENALISED)
+@pytest.mark.parametrize("name", of_each_family(*PENALISED))
 def test_l2_is_the_penalty_of_logistic_regression(name, classes, coordinates):
     """Same objective and same optimum as ``LogisticRegression(C=1/l2)`` on the same features."""
     model, features = PENALISED[name]

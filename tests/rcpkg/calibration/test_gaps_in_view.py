@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from rcbook.strict_naive_bayes import StrictCategoricalNB
 from scipy.sparse import csr_array
-from test_training_with_gaps import FULL, MODELS, TARGETS, WITH_TARGETS, rows
+from test_training_with_gaps import FIRST, FULL, MODELS, TARGETS, WITH_TARGETS, rows
 
 from rcpkg import (
     BernoulliNB,
@@ -21,6 +21,10 @@ from rcpkg import (
 from rcpkg.calibration import Objective
 from rcpkg.calibration.in_view import PATTERNS, copies
 from rcpkg.rows import Rows
+
+each_kind = pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name not in FIRST)) for name in MODELS]
+)
 
 EVERY = np.array(list(product([False, True], repeat=4)))[1:]  # patterns of four features that lose something
 SOME = EVERY[[0, 4, 10, 14]]
@@ -70,7 +74,7 @@ def test_the_gradient_is_that_of_the_average(name):
     assert_allclose(of_rows.dot(d), slope, rtol=1e-4, atol=1e-6)
 
 
-@pytest.mark.parametrize("name", MODELS)
+@each_kind
 def test_no_gap_in_view_changes_nothing(name):
     """A rate of 0, patterns that hide nothing, and those of a table without gaps."""
     X, y = complete(name)
@@ -172,7 +176,7 @@ def test_models_and_rows_without_gaps_in_training_are_refused():
 
 
 @pytest.mark.filterwarnings("ignore:not converged")
-@pytest.mark.parametrize("name", MODELS)
+@each_kind
 def test_a_row_of_gaps_only_has_the_class_weights_that_are_given(name):
     """Whatever the target, the steps and the gaps in view: calibration moves p(y) from the shares of the rows."""
     X, y = complete(name)

@@ -160,13 +160,13 @@ def seeds_without(X, y, i, rule, k):
 @pytest.mark.parametrize("rule", ["trace", "diag", "neighborhood"])
 def test_left_out_rows_leave_the_seed_too(rule):
     """Every leave-one-out log density equals that of a refit, in the unit in which one row is most of a variance."""
-    X, y = blobs(n=31)
+    X, y = blobs(n=19)
     X[4, 1] = 300.0  # nearly all of the variance of its feature
     X[10] = X[13]
     y[7] = 3  # a class of one row
     model = LocalBDA(n_neighbors=2, seed=rule).fit(X, y)
-    ours = model._evidence(X, [1, 2, 4], np.arange(31))
-    for i in range(31):
+    ours = model._evidence(X, [1, 2, 4], np.arange(19))
+    for i in range(19):
         for j, k in enumerate((1, 2, 4)):
             classes, expected = seeds_without(X, y, i, rule, k)
             found = ours[i, classes, j] + np.log(4) - np.log(len(classes))
@@ -347,8 +347,7 @@ def test_a_log_loss_that_is_infinite_everywhere_is_an_error():
         LocalBDA(n_neighbors="cv", scoring="first").fit(*blobs())
 
 
-@pytest.mark.parametrize("shift", [3e3, 1e6])
-@pytest.mark.parametrize("cost", [None, [[0, 5, 1], [1, 0, 1], [1, 2, 0]]])
+@pytest.mark.parametrize("shift, cost", [(1e6, None), (3e3, [[0, 5, 1], [1, 0, 1], [1, 2, 0]])])
 def test_svmknn_does_not_see_the_origin(shift, cost):
     X, y = blobs(n=60)
     Q = blobs(n=60, random_state=1)[0]

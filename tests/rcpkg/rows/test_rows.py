@@ -265,7 +265,7 @@ def test_sparse_rows(name):
     assert_array_equal(parts.predict_proba(X), whole.predict_proba(X))
 
 
-@pytest.mark.parametrize("block_size", [1000, 53])
+@pytest.mark.parametrize("block_size", [53, *slow(1000)])
 def test_parquet_is_memory(parquet, block_size):
     X, y = mixed_rows()
     file = parquet(X.assign(label=y, weight=1.0 + (np.arange(len(y)) % 3)), row_group_size=2 * min(block_size, 200))
