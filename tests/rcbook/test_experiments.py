@@ -523,7 +523,7 @@ def test_readings_precede_the_results_that_try_them(history, stored):
         git("merge-base", "--is-ancestor", reading, result)
 
 
-SHORT = 3.0  # seconds that a cell may have taken to be computed again in the quick tests, and
+SHORT = 1.0  # seconds that a cell may have taken to be computed again in the quick tests, and
 WEEKLY = 10.0  # in the slow ones
 # Table 6.2 is told the sizes that Table 6.1 has chosen, in the same process: alone its cells take far longer
 SHORT_FILES = [file for file in FILES if file.stem != "thesis2007_table_6.2"]
