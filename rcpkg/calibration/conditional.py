@@ -342,10 +342,12 @@ class Conditional(Smooth):
         return beta - beta[0] * self.form.class_weights
 
     def _check_model(self) -> None:
-        """Refuse coordinates in which rounding leaves neither the closed form nor the target a model."""
-        start = self._centred(closed_form_of(self.source, None))
-        if self.joint.parameters(start) is None and self.joint.parameters(self.joint.mode) is None:
-            raise Unsupported("features nearly depend on each other: rounding leaves no model in coordinates; drop one")
+        """Refuse coordinates in which rounding leaves the target, by which steps are measured, no model."""
+        if self.joint.parameters(self.joint.mode) is None:
+            raise Unsupported(
+                "features of the target nearly depend on each other: rounding leaves no model in coordinates; drop "
+                "one, or give the model that is the target prior_strength > 0"
+            )
 
     def natural(self, z: Array) -> Statistics:
         if self.joint:

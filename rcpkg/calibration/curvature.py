@@ -18,6 +18,7 @@ from rcpkg.base import Array
 from rcpkg.calibration.features import Features
 from rcpkg.calibration.logistic import conditional_information
 from rcpkg.families import Family, Statistics, class_counts, require
+from rcpkg.linalg import EPS
 
 
 class SecondMoments(NamedTuple):
@@ -229,7 +230,9 @@ class Woodbury:
                 for b in range(c + 1):  # of what is symmetric, one triangle
                     system[b, :, c] += weighted * S[b, a][:, None]
         system = system.reshape((r - 1) * n, -1)
-        system[np.diag_indices(len(system))] += 1
+        diagonal = system.diagonal()
+        # a multiple of what sums have rounded keeps the system definite where rows lie far outside of the target
+        system[np.diag_indices(len(system))] += 1 + len(system) * EPS * diagonal.max()
         self.factor = cho_factor(system.T, lower=True, overwrite_a=True, check_finite=False)
 
     def solve(self, g: Array) -> Array:

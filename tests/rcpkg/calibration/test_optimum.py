@@ -419,3 +419,18 @@ def test_a_fit_without_a_finite_optimum_says_that_its_model_is_where_the_search_
     assert model.joint_model_ == "search"
     overlapping = learner(QDA()).fit(X[y < 2] if y.max() > 1 else X - 12.0 * np.c_[y, 0 * y, 0 * y], y[y < 2])
     assert overlapping.joint_model_ == "most probable"
+
+
+@pytest.mark.filterwarnings("ignore")  # no such search converges
+@pytest.mark.parametrize("noise", [1e-6, 5e-7])
+@pytest.mark.parametrize("n, model, seed", [(60, QDA, 0), (60, QDA, 2), (400, QDA, 0), (400, LDA, 0)])
+def test_a_target_whose_features_nearly_depend_on_each_other_gives_a_model(n, model, seed, noise):
+    """Rounding leaves it no natural parameters, or the system of the rows' scores no Cholesky factor."""
+    rng = np.random.default_rng(seed)
+    Z = rng.normal(size=(200, 12))
+    Z[:, 0] = Z[:, 1] + noise * Z[:, 0]
+    X, y = rng.normal(size=(n, 12)), np.arange(n) % 5
+    target = model().fit(Z, np.arange(200) % 5)
+    for learner in (RiskCalibration, ConditionalLikelihood):
+        fitted = learner(model(), target=target, target_weight=0.1, max_iter=20).fit(X, y)
+        assert_allclose(fitted.predict_proba(X).sum(axis=1), 1)
