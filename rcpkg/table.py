@@ -117,7 +117,7 @@ class TableColumns(TransformerMixin, Estimator):
         frame = as_frame(X)
         if list(frame.columns) != self._known:
             raise ValueError(f"X must have the columns of the training rows, {self._known}; got {list(frame.columns)}")
-        numbers = frame[self.columns_.numbers].apply(pd.to_numeric, errors="raise").astype(float)
+        numbers = pd.DataFrame({name: _as_numbers(frame, name) for name in self.columns_.numbers}, index=frame.index)
         numbers = numbers.clip(*self._range, axis=1)
         if self._cuts is not None:
             numbers = pd.DataFrame(self._cuts.transform(numbers), columns=numbers.columns)
@@ -138,6 +138,18 @@ def as_frame(X: Any) -> pd.DataFrame:
     X = X if isinstance(X, pd.DataFrame) else pd.DataFrame(np.asarray(X)).infer_objects()
     frame = X.rename(columns=str).reset_index(drop=True)
     return frame.assign(**{name: codes.to_numpy(float) for name, codes in ordered.items()})
+
+
+def _as_numbers(frame: pd.DataFrame, name: str) -> pd.Series:
+    """A column, which has held numbers in training, as floats."""
+    numbers = pd.to_numeric(frame[name], errors="coerce").astype(float)
+    text = numbers.isna() & frame[name].notna()
+    if text.any():
+        raise ValueError(
+            f"{feature_name(frame, frame.columns.get_loc(name))} holds {frame[name][text].iloc[0]!r}, and held numbers "
+            "in training: give None where its value is missing"
+        )
+    return numbers
 
 
 def _numbers_in_place_of(X: Any) -> Any:

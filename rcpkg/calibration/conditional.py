@@ -321,9 +321,10 @@ class Conditional(Smooth):
     start = None  # of a climb: the closed form, or with a target where its path begins
 
     def evaluate(self, statistics: Statistics | None) -> Iterate:
-        """The point of ``statistics``, or of the closed form; of the target where rounding leaves that no model."""
+        """The point of ``statistics``, or of the closed form; of the target where rounding leaves that no model, and of
+        equal posteriors where its penalty overflows."""
         point = self.at_natural(closed_form_of(self.source, statistics))
-        return self.iterate(self.anchor) if self.joint and np.isinf(point.evaluation.value) else point
+        return self.iterate(self.anchor) if np.isinf(point.evaluation.value) else point
 
     def at_natural(self, natural: Statistics) -> Iterate:
         """The point of an η."""

@@ -122,15 +122,17 @@ class LogisticObjective:
         return Evaluation(value, gradient / self.total + pull, losses, separated and not self.penalised)
 
     def penalty(self, V: Array) -> tuple[float, Array]:
-        """The penalty of V, and its gradient."""
+        """The penalty of V, infinite where it overflows, and its gradient."""
         if not self.l2:
             return 0.0, np.zeros_like(V)
         if self.free == self.r:
             V = V - V.mean(axis=0)  # what the classes have in common costs nothing, and may be large
         M, matrix = self.ridge, self.ridge.ndim == 2
-        slopes = V @ M if matrix else V * M  # VMMᵀ at once would lose digits
-        share = self.l2 / self.total * self.between @ slopes
-        return 0.5 * float(np.vdot(share, slopes)), share @ M.T if matrix else share * M
+        with np.errstate(over="ignore", invalid="ignore"):
+            slopes = V @ M if matrix else V * M  # VMMᵀ at once would lose digits
+            share = self.l2 / self.total * self.between @ slopes
+            value = 0.5 * float(np.vdot(share, slopes))
+            return np.inf if np.isnan(value) else value, share @ M.T if matrix else share * M
 
     def penalty_matrix(self) -> Array:
         """l2 M Mᵀ / m, the Hessian of the penalty of one class, but for ``between``."""

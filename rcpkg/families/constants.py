@@ -19,6 +19,9 @@ SAME_VALUE = 1e-6
 DECIMALS = round(-np.log10(ROUNDING))
 #: A mean that lies farther from the median, in typical deviations, is no origin: moments about it lose eight digits
 FAR_MEAN = 1e4
+#: Deviations of X are one at most so many times as small before a ridge: it has the curvature of their fourth power
+#: beside that of the rows, which is to keep its digits. Half or twice changes the way of a search, not where it ends.
+STEEPEST = 100.0
 
 # Natural parameters without a model -----------------------------------------------------------------------------------
 # Such η come from L-BFGS and from steps that are too long; the common precision that they get changes no posterior.

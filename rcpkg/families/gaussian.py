@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from rcpkg.base import Array, InvalidStatistics, constructed
 from rcpkg.checks import LARGEST, LEAST_SPREAD, check_number, feature_name, gaps_refused, warn
 from rcpkg.families.blocks import Blocks, Distances
-from rcpkg.families.constants import BLOCK, FAR_MEAN, FUSED_CLASSES_PER_FEATURE, TYPICAL_ROWS
+from rcpkg.families.constants import BLOCK, FAR_MEAN, FUSED_CLASSES_PER_FEATURE, STEEPEST, TYPICAL_ROWS
 from rcpkg.families.em import run_em
 from rcpkg.families.family import equal_class_weights, safe_class_counts
 from rcpkg.families.gaussian_features import Monomials, products
@@ -474,13 +474,17 @@ class GaussianFamily(GaussianPrior):
         statistics: Statistics | None = None,
         pooled: GaussianParameters | None = None,
     ) -> Monomials:
-        """Monomials about the origin: of their root mean squares ("minimal"), or whitened by ``pooled``."""
+        """Monomials about the origin: of their root mean squares ("minimal"), or whitened by ``pooled``; standardised,
+        some in part, where whitened ones would have steep slopes in X ("conditioned")."""
         form, centre, factor = self.shape, 0.0 if kind == "plain" else self._origin, None
         if kind == "minimal" and pooled is None:
             power = form.total(self._power(statistics))
             factor = form.from_diagonal(1 / np.sqrt(power / statistics.count.sum()))
         elif kind in ("minimal", "conditioned"):
             factor = form.by_class(pooled.whitener)[0].T
+            deviation = np.sqrt(form.diagonal(form.by_class(pooled.covariance))[0])
+            if kind == "conditioned" and (deviation < 1 / STEEPEST).any():
+                factor = form.from_diagonal(np.minimum(1 / deviation, STEEPEST))
         return Monomials(self.encode(X), self._origin, centre, factor, form)
 
     def from_natural(self, natural: Statistics) -> GaussianParameters:

@@ -36,13 +36,6 @@ class GaussianClassifier(GaussianSettings, ConjugateClassifier, family=GaussianF
         """Covariances, or variances, of the shape that the model gives them; zero for features that do not vary."""
         return self.family_.covariances(self._fitted())
 
-    def _joint_log_proba(self, X: Array) -> Array:
-        """log p(x, y); −∞ where a row lies so far off that its distance from a class cannot be represented."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            joint = super()._joint_log_proba(X)
-        joint[np.isnan(joint)] = -np.inf
-        return joint
-
     def _fitted(self) -> GaussianParameters:
         check_is_fitted(self)
         return self._fitted_parameters()

@@ -191,8 +191,9 @@ def edda_covariances(
         # an absent class is given a spherical scatter of negligible weight: it moves no estimate
         n = np.where(present, counts, ABSENT)[feasible]
         W = np.where(present[..., None, None], scatters, ABSENT * identity)[feasible]
-        estimate = _estimate(model, n, W, tol, max_iter)
-        bounded = ~np.isnan(estimate).any(axis=(-3, -2, -1))
+        with np.errstate(divide="ignore", invalid="ignore"):  # of variances that are rounding beside others
+            estimate = _estimate(model, n, W, tol, max_iter)
+        bounded = np.isfinite(estimate).all(axis=(-3, -2, -1))
         feasible[feasible] = bounded
         covariances[feasible] = estimate[bounded]
     return covariances.reshape(*lead, r, d, d), feasible.reshape(lead)
@@ -205,6 +206,8 @@ def _estimate(model: str, n: Array, W: Array, tol: float, max_iter: int) -> Arra
         return _volume_and_shape(kind, n, w, tol, max_iter)[..., None] * np.eye(W.shape[-1])
     if model == "EEE":
         return W.sum(axis=-3, keepdims=True) / n.sum(axis=-1)[..., None, None, None]
+    if model == "VVV":  # in any units, of which eigenvalues lose the smaller ones
+        return W / n[..., None, None]
     if model == "VEE":
         return _proportional(n, W, tol, max_iter)
     if orientation == "E":

@@ -349,6 +349,21 @@ def test_numbers_of_both_signs_whose_sums_are_infinite_are_validated_without_a_w
             NearestMeans().fit(X, y).predict(np.sign(X) * 1.7e308)
 
 
+GAUSSIANS = [QDA(), ProductModel([("n", LDA(), [0, 1]), ("m", GaussianNB(), [2, 3])])]
+GAUSSIANS += [RiskCalibration(GAUSSIANS[-1]), Mixture(GaussianNB(), n_components=2, random_state=0)]
+
+
+@pytest.mark.parametrize("learner", GAUSSIANS, ids=repr)
+@pytest.mark.parametrize("scale", [1e160, 1e200, 1e305])
+def test_rows_too_far_off_to_tell_raise_no_warning(learner, scale):
+    X, y = gaussian_rows(45, 4)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = clone(learner).fit(X, y)
+        warnings.simplefilter("error", RuntimeWarning)
+        assert check_predictions(model, np.vstack([scale * X, X])) == FINE
+
+
 @pytest.mark.parametrize(
     "learner",
     [pytest.param(one, marks=[pytest.mark.slow] * ("estimator=Mixture" in repr(one))) for one in LEARNERS],

@@ -119,6 +119,15 @@ def test_columns_of_gaps_are_left_out_and_dates_are_refused():
         TableColumns().fit(pd.DataFrame({"a": [np.nan, np.nan]}))
 
 
+def test_text_in_a_column_of_numbers_is_named():
+    X, _ = table()
+    columns = TableColumns().fit(X)
+    with pytest.raises(ValueError, match="feature 'size' holds 'tall', and held numbers in training: give None where"):
+        columns.transform(X.assign(size=["1.5", "tall"] * (len(X) // 2) + ["1"] * (len(X) % 2)))
+    as_text = columns.transform(X.assign(size=X["size"].map(str, na_action="ignore")))
+    pd.testing.assert_frame_equal(as_text, columns.transform(X))
+
+
 @pytest.mark.parametrize("container", ["polars", "list", *slow("array", "arrow")])
 def test_containers(container):
     X, y = table(gaps=0.0)

@@ -193,6 +193,18 @@ def joint_part(F, z):
     return F.form.covariance(F.joint.second_moments(F.beta(z)))
 
 
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("unit", [1e-7, 1e-12, 1e-140])
+@pytest.mark.parametrize("name", GAUSSIAN)
+def test_a_ridge_takes_no_other_feature_with_one_of_tiny_units(name, unit):
+    """Its slope would have to be large: the optimum is that of the others, and not where the search begins."""
+    X, y = gaussian_rows()
+    without = ConditionalLikelihood(ML[name], l2=1.0).fit(X[:, 1:], y)
+    with_it = ConditionalLikelihood(ML[name], l2=1.0).fit(X * [unit, 1.0, 1.0], y)
+    assert np.allclose(with_it.predict_proba(X * [unit, 1.0, 1.0]), without.predict_proba(X[:, 1:]), rtol=0, atol=1e-6)
+    assert with_it.converged_ and with_it.n_iter_ < 20
+
+
 @pytest.mark.filterwarnings("ignore:the search ended after 12 iterations")
 @pytest.mark.parametrize("b", [0.0, 1.0])
 @pytest.mark.parametrize("name", GAUSSIAN)

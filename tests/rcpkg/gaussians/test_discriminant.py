@@ -198,6 +198,20 @@ def test_edda_likelihood_without_bound():
         assert not feasible.any()
 
 
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("unit", [1e-12, 1e-60, 1e60])
+def test_full_covariances_keep_their_digits_in_any_units(unit):
+    n, W = scatters()
+    scale = np.array([1.0, unit, 1.0, 1.0])
+    for model in EDDA_MODELS:
+        found, feasible = edda_covariances(n, W * np.outer(scale, scale), model)
+        assert not feasible or np.isfinite(found).all()
+        if model in ("EEE", "VVV"):
+            expected = edda_covariances(n, W, model)[0]
+            assert feasible
+            assert_allclose(found / np.outer(scale, scale), expected, rtol=1e-12)
+
+
 def test_a_problem_is_solved_alike_in_every_batch():
     rng = np.random.default_rng(1)
     y = np.repeat([0, 1, 2], [12, 9, 15])
