@@ -45,11 +45,11 @@ from rcpkg.linalg import EPS, ROUNDING, cholesky
 
 class Iterate:
     """A point of a search in coordinates: z, what one pass over the rows tells of it, and, when they are asked for, the
-    model and what the next Newton step promises."""
+    model and what the next Newton step promises; or about that step, ``ahead``, if the optimiser knows it."""
 
-    def __init__(self, objective: "Smooth", z: Array, evaluation: Evaluation, estimated: float | None = None) -> None:
+    def __init__(self, objective: "Smooth", z: Array, evaluation: Evaluation, ahead: Array | None = None) -> None:
         self.objective, self.z, self.evaluation = objective, z, evaluation
-        self.losses, self.separated, self.estimated = evaluation.losses, evaluation.separated, estimated
+        self.losses, self.separated, self.ahead = evaluation.losses, evaluation.separated, ahead
 
     @property
     def value(self) -> float:
@@ -80,10 +80,10 @@ class Iterate:
     @cached_property
     def estimate(self) -> float:
         """The same by what stands for the curvature, or as the optimiser estimates it."""
-        if self.estimated is not None or self.objective.exact:
-            return self.promise if self.estimated is None else self.estimated
+        if self.ahead is None and self.objective.exact:
+            return self.promise
         g = self.evaluation.gradient
-        return max(0.5 * float(g @ self.curvature.solve(g)), 0.0)
+        return max(0.5 * float(g @ (self.curvature.solve(g) if self.ahead is None else self.ahead)), 0.0)
 
     @property
     def step(self) -> float:
@@ -160,9 +160,9 @@ class Smooth:
         """H at equal posteriors."""
         return self.hessian(None)
 
-    def iterate(self, z: Array, evaluation: Evaluation | None = None, estimated: float | None = None) -> Iterate:
+    def iterate(self, z: Array, evaluation: Evaluation | None = None, ahead: Array | None = None) -> Iterate:
         """The point of z."""
-        return Iterate(self, z, self(z) if evaluation is None else evaluation, estimated)
+        return Iterate(self, z, self(z) if evaluation is None else evaluation, ahead)
 
     def natural(self, z: Array) -> Statistics:
         """η(z)."""
@@ -385,9 +385,23 @@ class Conditional(Smooth):
             C *= self.size
             I = self.form.covariance(self._joint_moments(z))
             self._parts = None if z is None else (z, C, I)
+        return self._combined(C, I)
+
+    def _combined(self, C: Array, I: Array) -> Array:
         H = self.share * self.joint.size * I
         H[self.of_scores, self.of_scores] += C / self.size
         return self.pinned(H)
+
+    @property
+    def is_costly(self) -> bool:
+        """Whether a Hessian costs so many passes that steps had better share one."""
+        return STINT * self.stint > 1
+
+    def curvature_nearby(self, z: Array) -> Curvature | Woodbury:
+        """H at z, or, as a matrix, where the last one of another weight was formed."""
+        if self._parts is None or self._has_fewer_rows:
+            return self.curvature(z)
+        return Curvature.from_blocks([self._combined(*self._parts[1:])])
 
     def _joint_moments(self, z: Array | None) -> SecondMoments:
         return self.joint.second_moments(self.joint.mode if z is None else self.beta(z))
@@ -412,10 +426,8 @@ class Conditional(Smooth):
     def curvature(self, z: Array | None, damping: float = 0.0, shift: float = 0.0) -> Curvature | Diagonal | Woodbury:
         """H; or what stands for it, for as many passes over the rows as it costs."""
         if self.exact:
-            fewer = self.joint and not shift and self._system(self.rows) < self.form.size
-            # with shared covariances the system loses digits where a feature hardly varies in classes: H, where it fits
-            fewer = fewer and (self.form.size > LARGEST or not self.form.map.n_shared)
-            return self._curvature_by_rows(z, damping) if fewer else super().curvature(z, damping, shift)
+            by_rows = self._has_fewer_rows and not shift
+            return self._curvature_by_rows(z, damping) if by_rows else super().curvature(z, damping, shift)
         if self._held is None or self._passes >= self.stint:
             self._held, self._passes = self._curvature_of_part(z, damping), 0
         return self._held
@@ -425,9 +437,18 @@ class Conditional(Smooth):
         known = self.exact and isinstance(point.curvature, Curvature)
         return point.curvature if known else super().curvature(point.z)
 
+    @property
+    def _has_fewer_rows(self) -> bool:
+        """Whether systems of the rows, or of differences of classes, take the place of H."""
+        # with shared covariances they lose digits where a feature hardly varies in classes: H, where it fits
+        fits = self.form.size <= LARGEST and self.form.map.n_shared
+        return bool(self.joint) and not fits and self._system(self.rows) < self.form.size
+
     def _system(self, n: int) -> float:
-        """Scores of n rows, or differences of classes, that `Woodbury` solves for; infinite if it does not."""
-        return (self.r - 1) * (self.width if self.form.map.n_shared else n) if self.form.map.full else np.inf
+        """The order of what `Woodbury` solves for, as one matrix of as many entries; infinite if it does not."""
+        if not self.form.map.full:
+            return np.inf
+        return (self.r - 1) * self.width if self.form.map.n_shared else n * np.sqrt(self.r if self.r > 2 else 1)
 
     def _curvature_by_rows(self, z: Array | None, damping: float) -> Woodbury:
         """H at z, or for None at equal posteriors, with a share ``damping`` of the target's part, and of the rows' at

@@ -61,6 +61,9 @@ STINT = 0.125
 ROUGH = 0.1
 #: Part of the mean gain of a product that is worth going on with conjugate gradients (Nash and Sofer, 1990)
 HALF = 0.5
+#: Steps by one Hessian of a path over weights that together make the promise `ROUGH` times as large, or it is formed
+#: anew; with one or five of them 25 % or none more time for QDA on vehicle
+SHARED = 3
 #: Steps of L-BFGS before conjugate gradients, or on a sample, and products of these, at most
 PATIENCE, PRODUCTS = 50, 200
 #: Entries for each that is not zero from where sparse products are faster; twice either way costs a third of a pass

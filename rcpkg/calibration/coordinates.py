@@ -69,8 +69,8 @@ class Named(Smooth):
         evaluation = self.data(self.scored(z))
         return evaluation._replace(gradient=evaluation.gradient.ravel())
 
-    def iterate(self, z: Array, evaluation: Evaluation | None = None, estimated: float | None = None) -> Iterate:
-        return NamedIterate(self, z, self(z) if evaluation is None else evaluation, estimated)
+    def iterate(self, z: Array, evaluation: Evaluation | None = None, ahead: Array | None = None) -> Iterate:
+        return NamedIterate(self, z, self(z) if evaluation is None else evaluation, ahead)
 
     def natural(self, z: Array) -> Statistics:
         return self.data.features.natural(self.scored(z), self.like)
@@ -88,7 +88,7 @@ class NamedIterate(Iterate):
 
     @cached_property
     def estimate(self) -> float:
-        return self.promise if self.estimated is None else self.estimated
+        return self.promise if self.ahead is None else super().estimate
 
 
 def metric(name: str, F: Smooth, z: Array) -> Callable[[Array], Array]:

@@ -156,8 +156,8 @@ def judged_in_fold(
             path = fold.paths[k]
             size = b * path.objective.target.size
             tol = fold_tol * size / (F.total_weight + size)
-            point = path.follow(b, SAFE_TOL, max(LOST if path.gaps else SAFE_TOL, tol)).point
-            family, parameters = path.objective.family, point.parameters
+            path.follow(b, SAFE_TOL, max(LOST if path.gaps else SAFE_TOL, tol))
+            family, parameters = path.objective.family, path.parameters
         if k != FREQUENCIES:
             posterior = partial(log_posterior_of, family, parameters=parameters)
         losses.append(np.hstack(list(fold.held.each(partial(judged, posterior, fold.in_mean)))))
