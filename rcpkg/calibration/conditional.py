@@ -25,6 +25,7 @@ from rcpkg.calibration.constants import (
     KEPT,
     LARGEST,
     LARGEST_OF_MANY,
+    MOST_PARAMETERS,
     MOVED,
     PATIENCE,
     PRODUCTS,
@@ -242,7 +243,8 @@ class Conditional(Smooth):
         ridge = features.ridge() if l2 else None
         # in the differences from one class the diagonal blocks of many would be a poor curvature
         if F.target:
-            self.dense = self.form.size <= LARGEST or self._system(len(F.y)) <= 3 * LARGEST
+            most = LARGEST if self.r == 2 else min(LARGEST, MOST_PARAMETERS)
+            self.dense = self.form.size <= most or self._system(len(F.y)) <= 3 * LARGEST
         else:
             self.dense = (self.r - 1) * self.width <= (LARGEST if self.r == 2 else LARGEST_OF_MANY)
         free = self.r - 1 if self.dense else self.r

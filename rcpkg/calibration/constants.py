@@ -43,7 +43,9 @@ TEMPERS = (0.5, 0.2, 0.08)
 LARGEST = 1500
 #: The same of three classes or more without a target; beyond, the blocks of the classes, a fraction of it, stand for
 #: it. satellite as naive Bayes, 725 and 905 coordinates, takes .25 in place of .84 s with a ridge, .37 in place of 1.30
-#: without. Half or twice moves the change among problems of that size.
+#: without. Half or twice moves the change among problems of that size. With a target it is `MOST_PARAMETERS`, up to
+#: which leave-one-out inverts a whole Hessian; the bar is `RiskCalibrationCV` on up to 1,000 rows: GaussianNB on 300
+#: rows of digits in 1.1 in place of 6.8 s.
 LARGEST_OF_MANY = 500
 #: Numbers that are kept, 400 MB: features of all rows, which beyond are formed in each pass, 1.5 times as long; and
 #: entries of the blocks of the classes, beyond which the diagonal stands for the Hessian
