@@ -100,8 +100,7 @@ def test_libraries_that_are_loaded_later_are_found(monkeypatch):
     assert asked == [1]
 
 
-@pytest.mark.parametrize("small", [True, False])
-@pytest.mark.parametrize("fails", [True, False])
+@pytest.mark.parametrize("small, fails", [(True, False), (False, True)])
 def test_fits_to_small_tables_take_one_thread_of_blas(small, fails, monkeypatch):
     if not small:
         monkeypatch.setattr(base, "SMALL", 10)
