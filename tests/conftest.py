@@ -74,3 +74,10 @@ def pytest_collection_finish():
     """What modules hold stays until the end: the garbage collector need not go through it again and again."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item, nextitem):
+    """Nor what caches hold after a file, such as the cells of all studies."""
+    if nextitem is None or nextitem.path != item.path:
+        gc.freeze()

@@ -1,6 +1,7 @@
 """rcbook.experiments: the register, the resumable runner, tolerances and verdicts, and the committed results."""
 
 import datetime
+import gc
 import importlib
 import io
 import itertools
@@ -449,8 +450,10 @@ def cells_in(file):
 
 @pytest.fixture(scope="module")
 def stored():
-    """The cells of each file."""
-    return {file: store.read(file) for file in FILES}
+    """The cells of each file, which the garbage collector need not go through."""
+    found = {file: store.read(file) for file in FILES}
+    gc.freeze()
+    return found
 
 
 # runs that ended by the clock, as their protocols say: of the others every cell is stored

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from model_cases import slow
 from sklearn.base import BaseEstimator
 from sklearn.datasets import load_iris
 from sklearn.pipeline import make_pipeline
@@ -62,7 +63,8 @@ def parameters(kind: type) -> dict[str, inspect.Parameter]:
     return {name: p for name, p in inspect.signature(kind).parameters.items() if p.kind in named}
 
 
-@pytest.mark.parametrize("module", MODULES)
+# that of TableClassifier tries all its candidates, as `test_table` does in the quick suite
+@pytest.mark.parametrize("module", [*slow("rcpkg.table"), *(name for name in MODULES if name != "rcpkg.table")])
 def test_examples_run(module):
     """All examples in the source of a module are found and give what they print."""
     module = importlib.import_module(module)
