@@ -29,6 +29,10 @@ tried on clean1, sonar and spectf. What the study of tables with rivals showed o
 classifier, too. So these tables are not unseen, and what is stored of them is no test of such rules.
 The first run showed, too, that logistic regression as in ``example.py`` is the published one on tables of bits and
 small integers, and not on all others.
+
+The stored run is a later one. Before it, naive Bayes of intervals took the weight of its target by rows that had had a
+say in the cuts. That three folds with cuts of their own choose it now was decided by trials on 23 of these tables and
+on 7 development sets of the study of tables with rivals: two, three and five folds, one division, and fixed weights.
 """
 
 import time
