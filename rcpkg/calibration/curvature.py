@@ -247,17 +247,13 @@ class Woodbury:
         V, rest = self.hermite.whitened()
         K = self._kernels(V, rest, index)
         squares = self.half * (np.einsum("yid,yid->yi", V[:, index], V[:, index]) ** 2 + 2 * rest[:, index])
-        of_classes = np.zeros((len(index), len(K), len(K)))
-        places = np.arange(len(K))
         if self.factor is None:
-            signed = K.swapaxes(0, 1) * np.array([1.0, -1.0])[:, None]
-            of_classes -= signed @ self.of_classes[0] @ signed.mT
-        else:
-            shares = np.array([k @ E for k, E in zip(K, self.of_classes)])
-            of_classes[:, places, places] -= (K * shares).sum(axis=-1).T
-            white = self.factor.whiten(shares.reshape(-1, len(self.rows)).T).T.reshape(K.shape).swapaxes(0, 1)
-            of_classes += white @ white.mT
-        of_classes[:, places, places] += squares.T
+            of_both = K.sum(axis=0)
+            return (squares.sum(axis=0) - (of_both @ self.of_classes[0] * of_both).sum(axis=1))[:, None, None]
+        shares, places = np.array([k @ E for k, E in zip(K, self.of_classes)]), np.arange(len(K))
+        white = self.factor.whiten(shares.reshape(-1, len(self.rows)).T).T.reshape(K.shape).swapaxes(0, 1)
+        of_classes = white @ white.mT
+        of_classes[:, places, places] += (squares - (K * shares).sum(axis=-1)).T
         of_classes = of_classes[:, 1:] - of_classes[:, :1]
         return of_classes[:, :, 1:] - of_classes[:, :, :1]
 

@@ -342,26 +342,28 @@ def test_what_the_sentence_takes_rows_to_gain_is_what_leave_one_out_says(name, t
 
 
 @pytest.mark.parametrize(
-    ("name", "largest", "kind"),
+    ("name", "largest", "kind", "r"),
     [
-        *((name, 1500, Curvature) for name in ML if name not in ("QDA", *NETWORKS)),
-        *((name, 1, Curvature) for name in GAUSSIAN),
-        *(("QDA", 1500, Woodbury), ("LDA", 10, WoodburyByDifferences)),
+        *((name, 1500, Curvature, 3) for name in ML if name not in ("QDA", *NETWORKS)),
+        *((name, 1, Curvature, r) for r in (2, 3) for name in GAUSSIAN),
+        *(("QDA", 1500, Woodbury, r) for r in (2, 3)),
+        ("LDA", 10, WoodburyByDifferences, 3),
     ],
 )
-def test_covariances_of_scores_are_those_of_the_curvature(name, largest, kind, monkeypatch):
+def test_covariances_of_scores_are_those_of_the_curvature(name, largest, kind, r, monkeypatch):
     """By the part of it that scores need, of all coordinates or each class: S_iᵀ H⁻¹ S_i, as whole systems give it."""
     monkeypatch.setattr("rcpkg.calibration.conditional.LARGEST", largest)
     X, y = rows_for(name)
+    y = y % r
     F, index = TargetPath.from_estimator(clone(ML[name]).fit(X, y), "pooled", X[:12], y[:12]).conditional, [0, 3, 7]
     point, features, free = F.evaluate(None), F.form.rows.dense(index), F.data.free
     assert type(point.curvature) is kind
-    contrasts = np.eye(3)[1:] - np.eye(3)[0]  # what classes have in common is left open
+    contrasts = np.eye(r)[1:] - np.eye(r)[0]  # what classes have in common is left open
     for A, row in zip(left_out.covariances_of_scores(point, features, index), features.T):
         S = np.zeros((len(point.z), free))
         S[F.of_scores] = np.kron(np.eye(free), row[:, None])
-        whole = np.zeros((3, 3))
-        whole[3 - free :, 3 - free :] = S.T @ point.curvature.solve(S)
+        whole = np.zeros((r, r))
+        whole[r - free :, r - free :] = S.T @ point.curvature.solve(S)
         found, expected = (contrasts @ each @ contrasts.T for each in (A, whole))
         assert_allclose(found, expected, rtol=0, atol=1e-9 * np.abs(expected).max())
 
