@@ -55,10 +55,11 @@ def run_em(model: Any, rows: Rows, parameters: Any) -> Statistics:
 
 
 def seldom_together(model: Any, rows: Rows) -> str:
-    """Which two numbers are there together in the fewest rows, of which a covariance can be told."""
-    if not all(isinstance(block.X, np.ndarray) for block in rows):
+    """Which two numbers have values in the same row the least, which is all that tells of their covariance."""
+    if not all(isinstance(block.X, np.ndarray) and block.X.shape[1] > 1 for block in rows):
         return ""
     together = rows.sum(seen_together)
+    np.fill_diagonal(together, np.inf)
     i, j = np.unravel_index(together.argmin(), together.shape)
     return f", as {together[i, j]:.0f} rows have values of both {model._feature_name(i)} and {model._feature_name(j)}"
 

@@ -267,6 +267,14 @@ def test_em_that_does_not_converge_says_so(monkeypatch):
     rows = Rows.from_arrays(X, y, block_size=len(y) // 2)
     with pytest.warns(ConvergenceWarning, match=few.format(n)):
         QDA().fit(rows)
+    seen = np.arange(len(X)) % 3 == 0  # in rows in which columns 0 and 1 have values, and never one of them alone
+    X[:, :2] = np.where(seen[:, None], np.nan_to_num(X[:, :2]), np.nan)
+    X[:, 2:] = 1.0
+    with pytest.warns(ConvergenceWarning, match="as 50 rows have values of both feature 0 and feature 1"):
+        QDA().fit(X, y)
+    monkeypatch.setattr(em, "MOST_STEPS", 1)
+    with pytest.warns(ConvergenceWarning, match="too much is missing for so many parameters. Set"):
+        QDA().fit(X[:, :1], y)
 
 
 @pytest.mark.parametrize("model", [QDA(rows_per_feature=0.0), LDA(), QDA(prior_strength=1.0)], ids=repr)
