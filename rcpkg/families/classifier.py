@@ -259,10 +259,7 @@ class ClosedFormClassifier(GenerativeClassifier):
         return self.parameters_
 
     def _joint_log_proba(self, X: Array) -> Array:
-        """log p(x, y); −∞ where a row lies so far off that its distance from a class cannot be represented."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            joint = self.family_.log_joint(X, self._fitted_parameters())
-        return np.where(np.isnan(joint), -np.inf, joint)
+        return self.family_.log_joint(X, self._fitted_parameters())
 
     def _expected_rows(self, X: Array, weights: Array) -> Any:
         return self.family_.expected_rows(X, weights, self._fitted_parameters())

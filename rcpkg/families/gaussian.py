@@ -152,19 +152,22 @@ class GaussianFamily(GaussianPrior):
         parts = {"seen": seen} if self._incomplete else {}
         return Statistics(count=weights.sum(axis=0), first=first, second=second[0] if form.shared else second, **parts)
 
+    @np.errstate(over="ignore", invalid="ignore")
     def log_joint(self, X: Array, parameters: GaussianParameters) -> Array:
-        """log p(y) + log N(x; μ_y, Σ_y), of the features that are not missing in the row."""
+        """log p(y) + log N(x; μ_y, Σ_y), of the features that are not missing in the row; −∞ where a row lies so far
+        off that its distance from a class cannot be represented."""
         X, form = self.encode(X), self.shape
         log_prior, mean, covariance, A = parameters
         joint = Distances(form, mean, A)(X)
         joint *= -0.5
         joint += log_prior + form.log_det(A) - 0.5 * X.shape[1] * LOG_2PI
-        gaps = np.flatnonzero(np.isnan(joint[:, 0]))
-        gaps = gaps[np.isnan(X[gaps]).any(axis=1)]
-        if len(gaps):
-            seen = np.count_nonzero(~np.isnan(X[gaps]), axis=1)[:, None]
-            squares, log_det = gappy(X[gaps], self.shape.independent).marginals_of_classes(mean, covariance)
-            joint[gaps] = log_prior - 0.5 * (squares + log_det + seen * LOG_2PI)
+        if np.isnan(joint).any():
+            gaps = np.flatnonzero(np.isnan(X).any(axis=1))
+            if len(gaps):
+                seen = np.count_nonzero(~np.isnan(X[gaps]), axis=1)[:, None]
+                squares, log_det = gappy(X[gaps], self.shape.independent).marginals_of_classes(mean, covariance)
+                joint[gaps] = log_prior - 0.5 * (squares + log_det + seen * LOG_2PI)
+            joint[np.isnan(joint)] = -np.inf
         return joint
 
     def frozen(self, parameters: GaussianParameters) -> list[dict[str, Any]]:

@@ -17,7 +17,7 @@ from rcpkg.base import log_posterior
 from rcpkg.calibration.curvature import MinimalForm
 from rcpkg.calibration.steps import Fixed
 from rcpkg.capabilities import MARGINALS, NEEDS
-from rcpkg.families import ConjugateClassifier, Family, Unsupported, can, one_hot, require
+from rcpkg.families import ConjugateClassifier, Family, Statistics, Unsupported, can, one_hot, require
 from rcpkg.families.hooks import Hooks
 
 PAGE = Path(__file__).parents[3] / "book" / "api" / "a_model_of_your_own.md"
@@ -184,6 +184,30 @@ def test_the_tables_of_the_page_name_methods_of_a_family():
     given = {call.partition("(")[0] for _, calls in capabilities() for call in calls}
     assert given == {name for name in vars(Hooks) if not name.startswith("_")}
     assert all(callable(getattr(Family, name)) or name == "has_prior" for names in REPLACED.values() for name in names)
+
+
+class WithoutLimits(Family):
+    """Poisson counts of which 0 log 0 is not taken to be zero."""
+
+    def statistics(self, X, weights):
+        return Statistics(count=weights.sum(axis=0), total=weights.T @ X)
+
+    def parameters(self, statistics):
+        return statistics.total / statistics.count[:, None]
+
+    def log_joint(self, X, rate):
+        with np.errstate(divide="ignore"):
+            return (X[:, None] * np.log(rate) - rate).sum(axis=2)
+
+
+class WithoutLimitsNB(ConjugateClassifier, family=WithoutLimits): ...
+
+
+def test_a_joint_probability_that_is_no_number_is_not_taken_for_zero():
+    """It is a fault of the family, which must not be answered by the other classes."""
+    model = WithoutLimitsNB().fit([[0.0, 1.0], [0.0, 2.0], [3.0, 1.0], [4.0, 2.0]], ["a", "a", "b", "b"])
+    with pytest.warns(RuntimeWarning, match="invalid value"):
+        assert np.isnan(model.predict_proba([[0.0, 1.0]])).all()
 
 
 def test_three_functions_are_enough_for_calibration_as_published(rows):
