@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from model_cases import slow
 from scipy import integrate, optimize, stats
 
 from rcpkg import uniform
@@ -177,7 +178,7 @@ def realised_error(name, maximum, draws, options):
 
 
 @pytest.mark.parametrize(("name", "options"), ESTIMATES)
-@pytest.mark.parametrize("draws", [2, 3, 10, 155])
+@pytest.mark.parametrize("draws", [*slow(2), 3, 10, 155])
 def test_expected_squared_error_against_quadrature(name, options, draws):
     """E over M with density n u^(n-1), in the variable e = -n log u."""
     value = uniform.expected_squared_error(name, draws, **options)

@@ -5,6 +5,7 @@ import tracemalloc
 import mpmath
 import numpy as np
 import pytest
+from model_cases import slow
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import gammaln
 from scipy.stats import multivariate_t
@@ -419,7 +420,7 @@ def peak_of_predict(model, n, d):
 
 
 @pytest.mark.parametrize("d", [30, pytest.param(150, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("estimator", [LocalBDA, LocalNearestMeans, LocalLinear, BregmanKNN, SVMKNN])
+@pytest.mark.parametrize("estimator", [LocalBDA, BregmanKNN, *slow(LocalNearestMeans, LocalLinear, SVMKNN)])
 def test_memory_does_not_grow_with_the_queries(estimator, d, monkeypatch):
     if estimator is SVMKNN:  # one machine at a time: what could grow is the search
         monkeypatch.setattr(SVMKNN, "_tournament", lambda self, x, rows: 0)
