@@ -136,13 +136,14 @@ def gaussian_log_density(d: int, log_det: Array | float, quadratic: Array) -> Ar
 
 def log_normal(deviations: Array, covariances: Array, tol: float | None = None) -> Array:
     """Gaussian log densities (..., n, r) of deviations from the class means (..., n, r, d) under covariances
-    (..., r, d, d); -inf where an eigenvalue of the correlation matrix is at most ``tol``, by default the rounding.
+    (..., r, d, d); -inf where an eigenvalue of the correlation matrix is at most ``tol``, by default so small that
+    rounding may leave no Cholesky factor (Higham 2002, Theorem 10.7).
 
     >>> log_normal(np.array([[[0.0]], [[1.0]]]), np.array([[[4.0]]])).round(3).tolist()
     [[-1.612], [-1.737]]
     """
     d = covariances.shape[-1]
-    definite = is_definite(covariances, d * EPS if tol is None else tol)
+    definite = is_definite(covariances, d * (d + 1) * EPS if tol is None else tol)
     correlation, scale = correlations(np.where(definite[..., None, None], covariances, np.eye(d)))
     L = np.linalg.cholesky(correlation)
     U = np.linalg.solve(L, np.moveaxis(deviations / scale[..., None, :, :], -3, -1))

@@ -212,6 +212,13 @@ def test_full_covariances_keep_their_digits_in_any_units(unit):
             assert_allclose(found / np.outer(scale, scale), expected, rtol=1e-12)
 
 
+def test_no_covariance_that_rounding_leaves_hardly_definite_ends_the_choice():
+    """In such units the axes of a model lose the smallest variance: its correlations are one but for rounding."""
+    for seed in (36, 40, 44, 48, 59):
+        X = np.random.default_rng(seed).normal(size=(30, 3)) * [1e-12, 1.0, 1e12]
+        assert np.isfinite(EDDA().fit(X, np.arange(30) % 2).predict_proba(X)).all()
+
+
 def test_a_problem_is_solved_alike_in_every_batch():
     rng = np.random.default_rng(1)
     y = np.repeat([0, 1, 2], [12, 9, 15])
