@@ -75,8 +75,8 @@ class Iterate:
 
     @cached_property
     def promise(self) -> float:
-        """What that gains, gᵀH⁻¹g / 2, in nats a row and pseudo-row."""
-        return max(0.5 * float(self.evaluation.gradient @ self.newton_step), 0.0)
+        """What that gains, gᵀH⁻¹g / 2, in nats a row and pseudo-row; negative by rounding, it tells of no optimum."""
+        return abs(0.5 * float(self.evaluation.gradient @ self.newton_step))
 
     @cached_property
     def estimate(self) -> float:
@@ -84,7 +84,7 @@ class Iterate:
         if self.ahead is None and self.objective.exact:
             return self.promise
         g = self.evaluation.gradient
-        return max(0.5 * float(g @ (self.curvature.solve(g) if self.ahead is None else self.ahead)), 0.0)
+        return abs(0.5 * float(g @ (self.curvature.solve(g) if self.ahead is None else self.ahead)))
 
     @property
     def step(self) -> float:

@@ -219,7 +219,7 @@ class Woodbury:
             kernel *= root
             kernel *= root[:, None]
             # a multiple of what sums have rounded keeps it definite where rows lie far outside of the target
-            kernel[np.diag_indices(len(root))] += 1 + len(root) * EPS * kernel.diagonal().max()
+            kernel[np.diag_indices(len(root))] += 1 + len(root) * EPS * kernel.diagonal()
             self.of_classes.append(jittered_cholesky(kernel).inverse() * root * root[:, None])
         self.factor = jittered_cholesky(sum(self.of_classes)) if form.r > 2 else None
 

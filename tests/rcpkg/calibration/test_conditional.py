@@ -1,6 +1,7 @@
 """Conditional likelihood and its gradients: against finite differences, scikit-learn, and one another."""
 
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ from rcpkg import (
     SharedVarianceGaussianNB,
 )
 from rcpkg.base import log_posterior
-from rcpkg.calibration import Objective, Target
+from rcpkg.calibration import Objective, Target, climb
 from rcpkg.calibration.conditional import Conditional
 from rcpkg.calibration.curvature import Woodbury, WoodburyByDifferences
 from rcpkg.calibration.newton import Newton
@@ -321,3 +322,27 @@ def test_documents_of_unequal_length_are_refused():
     for model in MultinomialNB(), ProductModel([("words", MultinomialNB(), slice(None))]):
         with pytest.raises(ValueError, match="rows of unequal sums"):
             ConditionalLikelihood(model).fit(X, y)
+
+
+def test_a_promise_that_rounding_has_made_negative_is_no_optimum():
+    X, y = gaussian_rows()
+    F = Conditional(Objective.from_estimator(QDA(), X, y, target_weight=1.0))
+    point = F.evaluate(None)
+    point.curvature = SimpleNamespace(solve=np.negative)  # in place of a Hessian of which rounding has left nothing
+    assert point.promise > 0 and point.estimate > 0
+
+
+@pytest.mark.parametrize("r", [2, 3, 10])
+def test_a_row_far_outside_of_the_target_ends_no_search_without_a_word(r):
+    """In the system by rows the rounding of its scores exceeds those of all others by far. The optimum of a greater
+    weight, which is found, is better at the smaller one than where such a search ended, which said nothing."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 12)), np.arange(60) % r
+    X[-1] *= 1e5
+    F = Conditional(Objective.from_estimator(QDA(), X, y, target_weight=1e-6))
+    greater = climb(F.with_weight(1e-3), Newton())
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        model = RiskCalibration(QDA(), target_weight=1e-6).fit(X, y)
+    short = any(issubclass(warning.category, ConvergenceWarning) for warning in said)
+    assert short or model.history_.objective.iloc[-1] <= F.iterate(greater.point.z).evaluation.value
