@@ -129,10 +129,11 @@ class TableColumns(TransformerMixin, Estimator):
 
 def as_frame(X: Any) -> pd.DataFrame:
     """X as a frame whose columns, with names that are strings, are numbers or text."""
+    X = X.rename(columns=str) if isinstance(X, pd.DataFrame) else X
     ordered = {
-        str(name): X[name].cat.codes.where(X[name].notna())
-        for name in (X.columns if isinstance(X, pd.DataFrame) else ())
-        if isinstance(X[name].dtype, pd.CategoricalDtype) and X[name].cat.ordered
+        name: column.cat.codes.where(column.notna())
+        for name, column in (X.items() if isinstance(X, pd.DataFrame) else ())
+        if isinstance(column.dtype, pd.CategoricalDtype) and column.cat.ordered
     }
     X = in_columns(X)
     X = X if isinstance(X, pd.DataFrame) else pd.DataFrame(np.asarray(X)).infer_objects()

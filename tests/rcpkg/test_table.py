@@ -119,6 +119,12 @@ def test_columns_of_gaps_are_left_out_and_dates_are_refused():
         TableColumns().fit(pd.DataFrame({"a": [np.nan, np.nan]}))
 
 
+@pytest.mark.parametrize("names", [["a", "a"], [1, "1"]])
+def test_columns_of_one_name_are_refused(names):
+    with pytest.raises(ValueError, match=f"X has several columns named '{names[1]}': rename all but one"):
+        TableColumns().fit(pd.DataFrame([[0.5, 1.5], [2.5, 0.5]], columns=names))
+
+
 def test_text_in_a_column_of_numbers_is_named():
     X, _ = table()
     columns = TableColumns().fit(X)
