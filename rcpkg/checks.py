@@ -254,7 +254,7 @@ def validate(estimator: BaseEstimator, X: ArrayLike, *y: ArrayLike, reset: bool)
     sums_out = can(estimator, MARGINALS)
     finite = "allow-nan" if tags.allow_nan or (sums_out and not y) else True
     try:
-        with np.errstate(over="ignore", invalid="ignore"):  # scikit-learn sums X, where ∞ − ∞ may be of large numbers
+        with np.errstate(over="ignore", invalid="ignore"):  # scikit-learn sums X: of large numbers ∞ − ∞
             valid = validate_data(estimator, X, *y, reset=reset, ensure_all_finite=finite, **checks)
     except Exception as error:
         if not str(error).startswith("The feature names"):  # which says all

@@ -63,8 +63,8 @@ STINT = 0.125
 ROUGH = 0.1
 #: Part of the mean gain of a product that is worth going on with conjugate gradients (Nash and Sofer, 1990)
 HALF = 0.5
-#: Steps by one Hessian of a path over weights that together make the promise `ROUGH` times as large, or it is formed
-#: anew; with one or five of them 25 % or none more time for QDA on vehicle
+#: Steps of a path over weights that share a Hessian: it is formed anew where they have not made the promise `ROUGH`
+#: times as large. With one step QDA on vehicle takes 25 % longer, with five as long.
 SHARED = 3
 #: Steps of L-BFGS before conjugate gradients, or on a sample, and products of these, at most
 PATIENCE, PRODUCTS = 50, 200

@@ -273,7 +273,8 @@ def warn_of_optimum(path: Path, prepared: Family, target: str | ClosedFormClassi
     loss, blocks = mean_and_error(losses, F.weight)[0], closed_form_on_blocks(F, prepared, FOLDS)
     of_closed_form = row_losses(log_posterior_of(prepared, F.X, F.closed_form or prepared.parameters(F.labels)), F.y)[2]
     closed = mean_and_error(of_closed_form, F.weight)[0]
-    while loss - closed > AHEAD and (block := next(blocks, None)):  # that it is no longer, further blocks do not mend
+    # where it is ahead no longer it is no rival: the losses of further blocks would hardly ever fall
+    while loss - closed > AHEAD and (block := next(blocks, None)):
         rows, log_P = block
         of_closed_form[rows] = row_losses(log_P, F.y[rows])[2]
         closed = mean_and_error(of_closed_form, F.weight)[0]

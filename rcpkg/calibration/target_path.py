@@ -133,8 +133,8 @@ class TargetPath:
 
     @property
     def parameters(self) -> Any:
-        """θ at the last optimum, after the step whose promise has ended the search, if that knows it: a fold then needs
-        fewer steps to the same digits."""
+        """θ at the last optimum, after one step more if the search has computed it to tell its promise: a fold then
+        needs fewer steps to the same digits."""
         point = self.path.point
         known = self.path.stop_reason == "converged" and getattr(point, "ahead", None) is not None
         after = self.conditional.parameters(point.z - point.ahead) if known else None

@@ -191,7 +191,7 @@ def edda_covariances(
         # an absent class is given a spherical scatter of negligible weight: it moves no estimate
         n = np.where(present, counts, ABSENT)[feasible]
         W = np.where(present[..., None, None], scatters, ABSENT * identity)[feasible]
-        with np.errstate(divide="ignore", invalid="ignore"):  # of variances that are rounding beside others
+        with np.errstate(divide="ignore", invalid="ignore"):  # where variances are rounding beside others
             estimate = _estimate(model, n, W, tol, max_iter)
         bounded = np.isfinite(estimate).all(axis=(-3, -2, -1))
         feasible[feasible] = bounded
@@ -206,7 +206,7 @@ def _estimate(model: str, n: Array, W: Array, tol: float, max_iter: int) -> Arra
         return _volume_and_shape(kind, n, w, tol, max_iter)[..., None] * np.eye(W.shape[-1])
     if model == "EEE":
         return W.sum(axis=-3, keepdims=True) / n.sum(axis=-1)[..., None, None, None]
-    if model == "VVV":  # in any units, of which eigenvalues lose the smaller ones
+    if model == "VVV":  # not by eigenvalues, of which rounding loses those of small units
         return W / n[..., None, None]
     if model == "VEE":
         return _proportional(n, W, tol, max_iter)
@@ -221,7 +221,7 @@ def _feasible(model: str, rows: Array, present: Array, scatters: Array) -> Array
     """Whether the likelihood of the model has a maximum at positive definite covariances."""
     w = np.diagonal(scatters, axis1=-2, axis2=-1)
     d, spread, absent = w.shape[-1], w.sum(axis=-1) > 0, ~present
-    each_volume = (spread | absent).all(axis=-1)  # of a class is positive
+    each_volume = (spread | absent).all(axis=-1)  # whether that of each class is positive
     if model == "EII":
         return spread.any(axis=-1)
     if model == "VII":
