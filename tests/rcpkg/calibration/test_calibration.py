@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from model_cases import (
     ALL,
     GAUSSIAN,
+    GAUSSIAN_MAP,
     ML,
     MODELS,
     OF_ANY_PRIOR,
@@ -261,6 +262,14 @@ def test_safe_update_is_exact_to_first_order(name):
         bent = model.family_.safe_update(model.statistics_, eps * change)
         errors.append(np.abs((bent - model.statistics_ - eps * change).ravel()).max())
     assert errors[1] < 0.02 * errors[0] + 1e-9
+
+
+@pytest.mark.parametrize("name", [*GAUSSIAN, *GAUSSIAN_MAP])
+def test_safe_update_is_the_plain_one_where_counts_and_covariances_grow(name):
+    model, X, _, Y = fitted(name)
+    change = model.statistics(5 * X + 3, Y)
+    bent = model.family_.safe_update(model.statistics_, change)
+    assert_allclose(bent.ravel(), (model.statistics_ + change).ravel(), rtol=1e-10)
 
 
 @pytest.mark.parametrize("name", GAUSSIAN)
