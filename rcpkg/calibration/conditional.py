@@ -75,7 +75,7 @@ class Iterate:
 
     @cached_property
     def promise(self) -> float:
-        """What that gains, gᵀH⁻¹g / 2, in nats a row and pseudo-row; negative by rounding, it tells of no optimum."""
+        """What that gains, |gᵀH⁻¹g| / 2, in nats a row and pseudo-row; one that rounding makes negative counts, too."""
         return abs(0.5 * float(self.evaluation.gradient @ self.newton_step))
 
     @cached_property
