@@ -14,11 +14,11 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from rcpkg.base import Classifier, GenerativeClassifier, constructed
-from rcpkg.checks import check_choice, check_number, check_numbers
+from rcpkg.checks import check_choice, check_number, check_numbers, warn
 from rcpkg.gaussians.scatter import gaussian_log_density
 from rcpkg.linalg import EPS, Array, one_hot, ratio
 from rcpkg.local.base import PerClass, Pooled
-from rcpkg.local.constants import LONGEST_RUN
+from rcpkg.local.constants import LONGEST_RUN, LOST_DISTANCE
 from rcpkg.local.neighbours import Index
 from rcpkg.rows import Rows, by_block
 
@@ -93,7 +93,8 @@ class LocalNearestMeans(PerClass, GenerativeClassifier):
     r"""The class whose mean of the k nearest rows is nearest.
 
     Probabilities, and with them costs, are those of spherical unit-variance Gaussians at the local means,
-    :math:`\log p(x,h)=-\frac12\|x-\bar x_h\|^2-\frac d2\log 2\pi-\log r`. They depend on the units.
+    :math:`\log p(x,h)=-\frac12\|x-\bar x_h\|^2-\frac d2\log 2\pi-\log r`. They depend on the units,
+    and where these are so large that the constants leave distances no digits, ``fit`` warns.
 
     Parameters
     ----------
@@ -119,6 +120,15 @@ class LocalNearestMeans(PerClass, GenerativeClassifier):
     array([[0, 0, 0],
            [1, 1, 1]])
     """
+
+    def _index(self, X: Array) -> None:
+        super()._index(X)
+        spread = X.var(axis=0).sum()
+        if 0 < spread < LOST_DISTANCE:
+            warn(
+                f"squared distances, {spread:.2g} from the mean of the rows, are lost beside constants of densities "
+                "with unit variances: rescale X, for example by StandardScaler"
+            )
 
     def _scores(self, Z: Array) -> Array:
         return gaussian_log_density(Z.shape[-1], 0.0, local_mean_squared_distance(Z))

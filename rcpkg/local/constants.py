@@ -13,6 +13,10 @@ FACTOR_ROUNDING = 1e-5
 #: is lost in rounding. Half or twice moves the spread of neighbours that is refused by the same factor.
 LOST_SEED = 1e-3
 
+#: Mean squared distance from the mean below which local nearest means warn: their log densities, of about 1, keep a
+#: difference of it to four digits or fewer. Half or twice warns of half or twice the spread.
+LOST_DISTANCE = 1e-12
+
 # Time ------------------------------------------------------------------------------------------------------
 
 #: Iterations of libsvm, which need not end on features of very different scales; far more than it takes on others.

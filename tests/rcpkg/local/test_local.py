@@ -481,3 +481,12 @@ def test_bad_sizes_of_a_path(sizes):
 def test_bad_parameters_of_one_estimator(model, message):
     with pytest.raises(ValueError, match=message):
         model.fit(*blobs())
+
+
+def test_local_nearest_means_warn_where_units_leave_distances_no_digits():
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 50)
+    X = rng.normal(size=(100, 2)) + 6 * y[:, None]
+    assert LocalNearestMeans().fit(1e-5 * X, y).score(1e-5 * X, y) > 0.95
+    with pytest.warns(UserWarning, match="rescale X, for example by StandardScaler"):
+        LocalNearestMeans().fit(1e-8 * X, y)
