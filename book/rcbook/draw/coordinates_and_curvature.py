@@ -8,6 +8,7 @@ from scipy.stats import spearmanr
 
 from rcbook.experiments import results
 from rcbook.figures import look
+from rcbook.trials.coordinates_and_curvature import LIMIT
 from rcpkg import LDA
 
 
@@ -173,7 +174,7 @@ def relative_to_natural(table: pd.DataFrame, systems: list[str]) -> tuple[float,
     those of the natural coordinates."""
     gaussian = np.where(table.set.str.contains("Gaussian"), "Gaussian NB", "QDA")
     kind = np.where(table.set.str.endswith("NB") & (gaussian == "QDA"), "naive Bayes", gaussian)
-    table = table.assign(kind=kind, iterations=table.iterations.clip(1, 2000))  # 2,000: not within the limit
+    table = table.assign(kind=kind, iterations=table.iterations.clip(1, LIMIT))
     base = table[table.coordinates == "natural"].set_index("set")
     means = {}
     for quantity in "condition", "iterations":
