@@ -335,7 +335,7 @@ def systems_compared(
     ]
     forms = {
         "condition": "{:#.3g}".format,
-        "iterations": "{:.0f}".format,
+        "iterations": lambda n: f"{n:.0f}".replace("inf", "∞"),
     }
     return cases, table, wide, forms
 
