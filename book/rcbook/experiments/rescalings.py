@@ -49,7 +49,8 @@ def _beta_of_class(p: Array, is_class: NDArray[np.bool_], p_new: Array) -> Array
 
 def venn_abers(P: Array, y: NDArray[np.intp], P_new: Array) -> Array:
     """Class against rest, the two isotonic probabilities of a row merged for the log-loss (Vovk and others, 2015)."""
-    from venn_abers import VennAbersCalibrator  # not where only another rescaling is wanted, as on a page that runs
+    with np.errstate():  # the module hides invalid numbers of all that runs after it
+        from venn_abers import VennAbersCalibrator  # not where only another rescaling is wanted, as on a page that runs
 
     with warnings.catch_warnings():  # of slices without a number, inside the package; its result has none such
         warnings.simplefilter("ignore", RuntimeWarning)
