@@ -55,8 +55,9 @@ class Factor(NamedTuple):
 
     def inverse(self) -> Array:
         """A⁻¹, for many quadratic forms in parts of it; a third of the work of solving for unit vectors."""
-        lower = np.tril(dpotri(self.lower, lower=1)[0])
-        return lower + np.tril(lower, -1).T
+        inverse = np.tril(dpotri(self.lower, lower=1)[0])
+        inverse += np.tril(inverse, -1).T
+        return inverse
 
 
 class Factored(Protocol):

@@ -1,8 +1,6 @@
 """Numbers that decide something in this room: what each means, where it comes from, what half or twice of it does."""
 
-import numpy as np
-
-from rcpkg.linalg import EPS, ROUNDING
+from rcpkg.linalg import EPS
 
 # Rounding -------------------------------------------------------------------------------------------------------------
 # Far above the rounding of a float and far below what rows tell: half or twice decides otherwise only for statistics
@@ -16,7 +14,7 @@ VARIANCE_ROUNDING = EPS / LEAST_DIGITS
 #: otherwise only for values that are nearly the same
 SAME_VALUE = 1e-6
 #: Decimals of a mutual information in nats; beyond them is rounding, which must not decide between equal features
-DECIMALS = round(-np.log10(ROUNDING))
+DECIMALS = 12
 #: A mean that lies farther from the median, in typical deviations, is no origin: moments about it lose eight digits
 FAR_MEAN = 1e4
 #: Deviations of X are one at most so many times as small before a ridge: it has the curvature of their fourth power

@@ -600,7 +600,7 @@ def verdicts_beside(rivals: list[str], names: tuple[str, ...] = ALL_ASIDE) -> pd
             "holds" if excess.median() <= ROPE and far <= 0.1 else "refuted",
         ),
         "c": (
-            f"median difference from boosting on copies {test.median:.3f}, p {test.p_median:.3f}",
+            f"median difference from boosting on copies {test.median:.4f}, p {test.p_median:.3f}",
             "level" if test.p_median < LEVEL else "not shown to be level",
         ),
         "d": (
