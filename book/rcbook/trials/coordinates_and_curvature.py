@@ -335,7 +335,7 @@ def systems_compared(
     ]
     forms = {
         "condition": "{:#.3g}".format,
-        "iterations": lambda n: f"{n:.0f}".replace("inf", "∞"),
+        "iterations": "{:.0f}".format,
     }
     return cases, table, wide, forms
 
