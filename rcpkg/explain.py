@@ -2,22 +2,6 @@
 
 A joint model sums hidden features out, so that p(y | x_S), S being the features that are seen, is exact: nothing is
 filled in and nothing drawn. By coherence it is also the mean of p(y | x) over what the hidden ones may be.
-
-Examples
---------
->>> from sklearn.datasets import load_iris
->>> from rcpkg import QDA, explain
->>> X, y = load_iris(return_X_y=True, as_frame=True)
->>> model = QDA().fit(X, y)
->>> explain.contributions(model, X.iloc[[70]]).round(2)
-                                0     1     2
-row feature
-70  sepal length (cm)    0.42 -0.40  0.28
-    sepal width (cm)    -5.33  1.39 -0.31
-    petal length (cm) -123.91  0.27 -0.11
-    petal width (cm)   -47.45 -0.27  0.16
->>> explain.sufficient_sets(model, X.iloc[[0]]).features  # the petal's length says enough
-array([[False, False,  True, False]])
 """
 
 from contextlib import suppress
@@ -82,6 +66,20 @@ def contributions(
     ----------
     Robnik-Šikonja and Kononenko (2008), Štrumbelj and Kononenko (2010), with the marginals of the model in place of
     approximations. The formula over connected sets is proved on the page *Exact answers*.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from rcpkg import QDA, explain
+    >>> X, y = load_iris(return_X_y=True, as_frame=True)
+    >>> model = QDA().fit(X, y)
+    >>> explain.contributions(model, X.iloc[[70]]).round(2)
+                                0     1     2
+    row feature
+    70  sepal length (cm)    0.42 -0.40  0.28
+        sepal width (cm)    -5.33  1.39 -0.31
+        petal length (cm) -123.91  0.27 -0.11
+        petal width (cm)   -47.45 -0.27  0.16
     """
     model, X, names = _table(model, X)
     check_choice("method", method, ("hidden", "shapley"))
@@ -177,6 +175,15 @@ def sufficient_sets(
     References
     ----------
     Wang, Khosravi and Van den Broeck (2021), whose expected prediction is the posterior of a joint model.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from rcpkg import QDA, explain
+    >>> X, y = load_iris(return_X_y=True, as_frame=True)
+    >>> model = QDA().fit(X, y)
+    >>> explain.sufficient_sets(model, X.iloc[[0]]).features  # the petal's length says enough
+    array([[False, False,  True, False]])
     """
     model, X, _ = _table(model, X)
     check_number("level", level, 0, above=True)

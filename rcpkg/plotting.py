@@ -64,7 +64,7 @@ class Display:
         Raises
         ------
         ValueError
-            If the estimator is not fitted or has not what is drawn, or data or options are none that the class takes.
+            If the estimator is not fitted, or has not what is drawn.
         """
         return cls(estimator, *data, **options).plot(ax=ax, name=name)  # type: ignore[call-arg]
 
@@ -95,12 +95,18 @@ class DecisionRegionsDisplay(Display):
 
     Parameters
     ----------
-    estimator : fitted classifier of two features and at most eight classes
+    estimator : fitted classifier of two features
     X : array-like of shape (n, 2)
     y : array-like of shape (n,), optional
         Labels, without which no rows are drawn.
     resolution : int, default=200
         Points of the grid on each side.
+
+    Raises
+    ------
+    ValueError
+        If X has not two columns, y not a label for each row or one that is no class, or there are more classes than
+        colours.
     """
 
     def __init__(self, estimator: Any, X: ArrayLike, y: ArrayLike | None = None, *, resolution: int = 200) -> None:
@@ -253,6 +259,12 @@ class ReliabilityDisplay(Display):
         The class; by default that predicted of each row.
     n_bins : int, default=10
         Of equal width.
+
+    Raises
+    ------
+    ValueError
+        If the posteriors have not a row for each label and a column for each class, or ``pos_label`` or a label in y is
+        no class.
     """
 
     def __init__(self, estimator: Any, X: ArrayLike, y: ArrayLike, *, pos_label: Any = None, n_bins: int = 10) -> None:
@@ -304,6 +316,11 @@ class WaterfallDisplay(Display):
     X : array-like or frame of shape (1, d)
     n_features : int, default=10
         The features that matter most; the others are summed.
+
+    Raises
+    ------
+    ValueError
+        If X is not one row.
     """
 
     def __init__(self, estimator: Any, X: ArrayLike, *, n_features: int = 10) -> None:

@@ -187,13 +187,17 @@ def examples(*docstrings: str | None) -> str:
 
 def has_example(thing: object, kin: list[type]) -> bool:
     """Whether there is one for a class or function: its own, or of its module or its ``kin``, the classes that it
-    inherits from or that inherit from it, one that names it; of a record one that names a function that returns it."""
+    inherits from or that inherit from it, one that names it; of a record one of the function that returns it."""
     module, name = sys.modules[thing.__module__], thing.__name__
     fellows = [each for each in vars(module).values() if getattr(each, "__module__", "") == module.__name__]
-    makers = [each for each in fellows if getattr(each, "__annotations__", {}).get("return") in (thing, name)]
-    names = "|".join(each.__name__ for each in (thing, *makers, *(kind for kind in kin if thing in kind.__mro__)))
+    names = "|".join([name, *(kind.__name__ for kind in kin if thing in kind.__mro__)])
     naming = examples(module.__doc__, *(each.__doc__ for each in (*fellows, *kin)))
-    return bool(examples(thing.__doc__) or re.search(rf"\b({names})\b", naming))
+    makers = [each for each in fellows if getattr(each, "__annotations__", {}).get("return") in (thing, name)]
+    return bool(
+        examples(thing.__doc__)
+        or re.search(rf"\b({names})\b", naming)
+        or any(examples(each.__doc__) for each in makers if each is not thing)
+    )
 
 
 def methods(kind: type, members: str | None) -> list[str]:
