@@ -34,7 +34,6 @@ from scipy.stats import binomtest
 from rcpkg.checks import check_number
 from rcpkg.columns import as_labels, in_columns
 from rcpkg.explain import contributions
-from rcpkg.linalg import Array
 
 palette: tuple[str, ...] = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
 """Okabe and Ito's eight colours, told apart by colour-blind readers; yellow, faint on white, comes last."""
@@ -214,22 +213,18 @@ class NetworkDisplay(Display):
 
     def __init__(self, estimator: Any, *, class_name: str = "class") -> None:
         self.parents, self.class_name = _kept(estimator, "parents_"), class_name
-        self.names = [*map(str, getattr(estimator, "feature_names_in_", [f"x{j}" for j in range(len(self.parents))]))]
-
-    def _places(self) -> Array:
-        """Places (d, 2) of features, each in a layer below those of its parents, near the mean of their places."""
         d, depth = len(self.parents), np.zeros(len(self.parents), dtype=int)
+        self.names = [*map(str, getattr(estimator, "feature_names_in_", [f"x{j}" for j in range(d)]))]
         for _ in range(d):  # a path has fewer arrows than there are features
             depth = np.array([1 + max((depth[f] for f in above), default=-1) for above in self.parents])
-        places = np.column_stack([np.zeros(d), -1.0 - depth])
-        for layer in range(depth.max() + 1):
+        self.places = np.column_stack([np.zeros(d), -1.0 - depth])
+        for layer in range(depth.max() + 1):  # its features from left to right by the mean place of their parents
             members = np.flatnonzero(depth == layer)
-            near = [places[self.parents[j], 0].mean() if self.parents[j] else 0.0 for j in members]
-            places[members[np.argsort(near, kind="stable")], 0] = (np.arange(len(members)) + 0.5) / len(members)
-        return places
+            near = [self.places[self.parents[j], 0].mean() if self.parents[j] else 0.0 for j in members]
+            self.places[members[np.argsort(near, kind="stable")], 0] = (np.arange(len(members)) + 0.5) / len(members)
 
     def _draw(self, ax: Axes, name: str | None) -> str:
-        places, top = self._places(), (0.5, 0.0)
+        places, top = self.places, (0.5, 0.0)
         for place in places:
             ax.plot(*zip(top, place), color="0.75", linewidth=0.6, linestyle="--", zorder=1)
         labels = [*zip(places.tolist(), self.names, palette[:1] * len(places)), (top, self.class_name, palette[1])]
