@@ -27,7 +27,7 @@ from rcpkg.calibration.in_view import copies
 from rcpkg.checks import check_number, check_sequence, number_labels
 from rcpkg.columns import as_labels
 from rcpkg.progress import printed, tell
-from rcpkg.table import BLIND, TableClassifier, TableColumns, as_frame
+from rcpkg.table import TableClassifier, TableColumns, as_frame, error_and_log_loss
 
 RATES = (0.25, 0.5, 0.75)  # of values that copies lose
 LEVEL = 0.05  # of each one-sided test
@@ -202,7 +202,7 @@ def compare(
     seed = int(check_random_state(random_state).randint(2**31 - 1))
     estimator = TableClassifier(cv=3, random_state=seed) if estimator is None else estimator
     names = [OURS, *rivals(), ON_COPIES]
-    found = np.zeros((len(names), 2, 2, cv))  # learner, condition, log-loss or error, fold
+    found = np.zeros((len(names), 2, 2, cv))  # learner, condition, error or log-loss, fold
     divisions = StratifiedKFold(cv, shuffle=True, random_state=seed).split(frame, y)
     with printed(verbose):
         for fold, (train, held) in enumerate(divisions):
@@ -213,9 +213,8 @@ def compare(
                 for condition, new in enumerate(seen.values()):
                     P = np.zeros((len(new), len(classes)))
                     P[:, model.classes_] = model.predict_proba(new)
-                    log_loss = -np.log(np.maximum(P[np.arange(len(new)), y[held]], BLIND)).mean()
-                    found[place, condition, :, fold] = log_loss, (P.argmax(axis=1) != y[held]).mean()
-                tell("fold %d of %s, %s: log-loss %.4f", fold + 1, cv, name, found[place, 0, 0, fold])
+                    found[place, condition, :, fold] = error_and_log_loss(P, y[held]).mean(axis=1)
+                tell("fold %d of %s, %s: log-loss %.4f", fold + 1, cv, name, found[place, 0, 1, fold])
     return _card(names, found, margin)
 
 
@@ -242,15 +241,15 @@ def with_categories(X: pd.DataFrame) -> pd.DataFrame:
 
 
 def _card(names: list[str], found: Array, margin: float) -> Comparison:
-    """The table and the verdicts of log-losses and errors by learner, condition and fold; the first learner is ours."""
-    k, means, excess = found.shape[-1], found.mean(axis=-1), found[:, :, 0] - found[0, :, 0]
+    """The table and the verdicts of errors and log-losses by learner, condition and fold; the first learner is ours."""
+    k, means, excess = found.shape[-1], found.mean(axis=-1), found[:, :, 1] - found[0, :, 1]
     difference, error = excess.mean(axis=-1), np.sqrt((1 / k + 1 / (k - 1)) * excess.var(axis=-1, ddof=1))
-    columns = {"log_loss": means[:, :, 0], "error": means[:, :, 1], "difference": difference, "std_error": error}
+    columns = {"log_loss": means[:, :, 1], "error": means[:, :, 0], "difference": difference, "std_error": error}
     rows = pd.MultiIndex.from_product([(COMPLETE, HIDDEN), names], names=["condition", "learner"])
     table = pd.DataFrame({name: values.T.ravel() for name, values in columns.items()}, index=rows).reset_index()
     width, verdicts = error * student.ppf(1 - LEVEL, k - 1), {}
     for c, condition in enumerate((COMPLETE, HIDDEN)):
-        best = 1 + int(np.argmin(means[1:, c, 0]))
+        best = 1 + int(np.argmin(means[1:, c, 1]))
         verdicts[condition] = _verdict(difference[best, c], width[best, c], margin, names[best])
     return Comparison(table, verdicts, margin)
 

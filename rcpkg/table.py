@@ -398,7 +398,7 @@ class TableClassifier(GenerativeClassifier):
         losses = np.full((1 + len(found), 2, len(y)), np.inf)  # those of the class frequencies first
         for train, held in divisions:
             counts = np.bincount(y[train], None if weight is None else weight[train], minlength=len(self.classes_))
-            losses[0][:, held] = _losses(np.tile(counts / counts.sum(), (len(held), 1)), y[held])
+            losses[0][:, held] = error_and_log_loss(np.tile(counts / counts.sum(), (len(held), 1)), y[held])
         seconds, notes = np.zeros(len(found)), [""] * len(found)
         for place, candidate in enumerate(found):
             started = time.perf_counter()
@@ -447,7 +447,7 @@ class TableClassifier(GenerativeClassifier):
             P[:, model.classes_] = model.predict_proba(shown)
             frequencies = np.bincount(y[train], of_train, minlength=P.shape[1])
             P += (frequencies / frequencies.sum() - P) / (frequencies.sum() + 1)
-        return seen.mean(_losses(P, y[held][seen.row]))
+        return seen.mean(error_and_log_loss(P, y[held][seen.row]))
 
     def _check_rows(self, X: Any, y: ArrayLike, reset: bool = True) -> tuple[pd.DataFrame, NDArray]:
         y = super()._check_rows(_numbers_in_place_of(X), y, reset)[1]
@@ -539,7 +539,7 @@ def _fitted(candidate: Candidate, columns: Columns, frame: pd.DataFrame, y: NDAr
     return pipeline.fit(frame, y, **weights)
 
 
-def _losses(P: Array, y: NDArray[np.intp]) -> Array:
+def error_and_log_loss(P: Array, y: NDArray[np.intp]) -> Array:
     """Errors and log-losses, (2, n), of rows with such class probabilities."""
     return np.array([P.argmax(axis=1) != y, -np.log(np.maximum(P[np.arange(len(y)), y], BLIND))])
 
