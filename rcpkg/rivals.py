@@ -86,10 +86,8 @@ def mask_copies(
         raise ValueError(f"X has {len(frame)} rows and y {len(y)}: it must hold one a row")
     found = copies(np.where(frame.isna(), np.nan, 1.0), rates, check_random_state(random_state))
     shown = frame.iloc[found.row].reset_index(drop=True).where(~np.isnan(found.X))
-    if not isinstance(X, pd.DataFrame):
-        return MaskedCopies(shown.to_numpy(), y[found.row], found.share)
-    shown.columns = X.columns
-    return MaskedCopies(shown, y[found.row], found.share)
+    given = shown.set_axis(X.columns, axis=1) if isinstance(X, pd.DataFrame) else shown.to_numpy()
+    return MaskedCopies(given, y[found.row], found.share)
 
 
 @dataclass(frozen=True)
