@@ -4,14 +4,16 @@ A cell that shows a `DataFrame` gets a number, a caption and a label by its meta
 ``{"mystnb": {"table": {"caption": "Message first. Then what rows and columns are.", "name": "tab-rates"}}}``; text
 refers to it by ``{numref}`tab-rates```. The caption is MyST. Where a cell shows several tables the entry is a list
 with one such entry for each. ``"least"`` names the columns whose least number is bold, in each group of rows, or is
-``"column"`` for all of them, or ``"row"`` for the least number of each row. The output itself stays what pandas wrote,
-which the comparison of outputs guards; this module builds a docutils table from it: the names of index and columns
-stand in one head, numbers and their heads at the right, with true minus signs, powers of ten and commas, raw names
-become words (`rcbook.words`), and what is missing a dash. A table in the text is written with the directive
-``{table}`` or ``{list-table}``, a title and ``:name:``.
+``"column"`` for all of them, ``"row"`` for the least number of each row, or ``{"row": [...]}`` for that of some
+columns, where others hold other numbers. The output itself stays what pandas wrote, which the comparison of outputs
+guards; this module builds a docutils table from it: the names of index and columns stand in one head, numbers and
+their heads at the right, with true minus signs, powers of ten and commas, raw names become words (`rcbook.words`),
+and what is missing a dash. A table in the text is written with the directive ``{table}`` or ``{list-table}``, a title
+and ``:name:``.
 """
 
 import re
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from bs4 import BeautifulSoup, Tag
@@ -30,6 +32,8 @@ AMOUNT = re.compile(r"[−+±<>≤≥≈=×·/%()\[\],;:.\s\d–→✓*†e^]*|�
 POWER = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)e([+−]?)0*(\d+)(?!\w)")
 THOUSANDS = re.compile(r"(?<![\d.,])\d{5,}(?!\d)")
 ANSWERS = {"True": "yes", "False": "no"} | dict.fromkeys(("NaN", "nan", "None", "<NA>", "NaT"), "–")
+
+Least = str | Sequence[str] | dict[str, list[str]]
 
 
 class Cell(NamedTuple):
@@ -97,15 +101,16 @@ def amount(text: str) -> float:
         return float("inf")
 
 
-def emphasised(body: list[list[Cell]], heads: list[str], stubs: int, least: str | list[str]) -> list[list[Cell]]:
+def emphasised(body: list[list[Cell]], heads: list[str], stubs: int, least: Least) -> list[list[Cell]]:
     """The rows with their least numbers bold: of each row, or of each column named, in each group of rows."""
     width = len(heads)
-    if least == "row":
-        sets = [[(row, column) for column in range(width)] for row in range(len(body))]
+    named = least.get("row", []) if isinstance(least, dict) else least
+    chosen = [k for k, head in enumerate(heads) if named in ("row", "column") or head in named]
+    if named not in ("row", "column") and len(chosen) != len(named):
+        raise ExtensionError(f"no columns {named} among {heads}")
+    if least == "row" or isinstance(least, dict):
+        sets = [[(row, column) for column in chosen] for row in range(len(body))]
     else:
-        chosen = [k for k, head in enumerate(heads) if least == "column" or head in least]
-        if least != "column" and len(chosen) != len(least):
-            raise ExtensionError(f"no columns {least} among {heads}")
         starts = [k for k, row in enumerate(body) if len(row) == stubs + width]  # of groups, if any has two rows
         starts = starts if len(starts) < len(body) else [0]
         groups = [range(a, b) for a, b in zip(starts, [*starts[1:], len(body)])]
@@ -166,7 +171,7 @@ def row_node(row: list[Cell], sides: list[bool], taken: list[int]) -> nodes.row:
     return node
 
 
-def table(html: str, least: str | list[str] = ()) -> list[nodes.Element]:
+def table(html: str, least: Least = ()) -> list[nodes.Element]:
     """The docutils table of what pandas wrote, after the alignment of its columns for LaTeX."""
     found = BeautifulSoup(html, "html.parser").table
     body = [cells(row) for row in found.tbody.find_all("tr")]

@@ -1,7 +1,7 @@
 """One look for all figures of the book, and the numbers behind them as text."""
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from io import StringIO
 from typing import Any
 
@@ -10,17 +10,32 @@ import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.collections import Collection, LineCollection, PathCollection, PolyCollection
-from matplotlib.container import BarContainer
+from matplotlib.colors import to_rgb
+from matplotlib.container import BarContainer, Container
 from matplotlib.figure import Figure
 from pandas import DataFrame
 from scipy.stats import rankdata, studentized_range
+from sklearn.isotonic import isotonic_regression
 
 from rcpkg.plotting import palette
 
-__all__ = ["METHODS", "OUTCOMES", "STYLE", "digest", "look", "rank_diagram", "show", "tally", "use_style"]
+__all__ = [
+    "METHODS",
+    "OUTCOMES",
+    "STYLE",
+    "digest",
+    "ink",
+    "label_lines",
+    "look",
+    "rank_diagram",
+    "show",
+    "tally",
+    "use_style",
+]
 
 PRINT_DPI = 300  # of the parts of a figure that are not drawn as vectors
 DENSE = 1_000  # points or vertices; a part with more becomes a bitmap, which is smaller and faster to show
+CONTRAST = 4.5  # of text on white, what the guidelines for accessible pages (WCAG 2, 1.4.3) ask at least
 
 STYLE: dict[str, Any] = {
     "axes.prop_cycle": plt.cycler(color=palette),
@@ -80,6 +95,73 @@ def look(method: str) -> dict[str, str]:
         raise ValueError(f"method must be one of {', '.join(METHODS)}; got {method!r}")
     colour, marker = METHODS[method]
     return {"color": colour, "marker": marker}
+
+
+def ink(colour: Any) -> tuple[float, ...]:
+    """A colour for text on white: the given one, darkened without change of hue where it is too light to be read."""
+    light = ((np.array(to_rgb(colour)) + 0.055) / 1.055) ** 2.4
+    luminance = light @ [0.2126, 0.7152, 0.0722]
+    light *= min(1.0, (1.05 / CONTRAST - 0.05) / luminance)
+    return tuple((1.055 * light ** (1 / 2.4) - 0.055).clip(0, 1).tolist())
+
+
+def label_lines(ax: Axes, places: Mapping[str, tuple[float, float, str]] | None = None) -> None:
+    """Write the label of each line or cloud of an axes beside it, in its colour, in place of a legend.
+
+    Parameters
+    ----------
+    ax : Axes
+        Finished except for the labels: its limits and its height decide which of them would overlap.
+    places : mapping of str to (float, float, str), optional
+        Of a label, the point in data coordinates where its text stands, centred in height, and which side of the text
+        is there: "left", "center" or "right". A label without a place stands to the right of the last point in view.
+        Texts that would overlap there are moved apart, as little as possible, and lines lead from them to the points.
+    """
+    places = {} if places is None else places
+    labelled = {label: handle for handle, label in zip(*ax.get_legend_handles_labels(), strict=True)}
+    if unknown := places.keys() - labelled.keys():
+        raise ValueError(f"places must name labels of ax, {', '.join(labelled)}; got {', '.join(sorted(unknown))}")
+    for name, (x, y, side) in places.items():
+        ax.text(x, y, name, color=ink(_colour(labelled[name])), ha=side, va="center")
+    ends = {name: _last_in_view(ax, handle) for name, handle in labelled.items() if name not in places}
+    if not ends:
+        return
+    ax.figure.draw_without_rendering()  # the layout decides how many points the axes is high
+    points_per_pixel = 72 / ax.figure.dpi
+    names = sorted(ends, key=lambda name: ax.transData.transform(ends[name])[1])
+    height = np.array([ax.transData.transform(ends[name])[1] for name in names]) * points_per_pixel
+    room = np.array([1.2 * plt.rcParams["font.size"] * (name.count("\n") + 1) for name in names])
+    least = np.concatenate([[0.0], np.cumsum((room[1:] + room[:-1]) / 2)])
+    shift = isotonic_regression(height - least) + least - height
+    moved = np.abs(shift) > 1
+    for name, up in zip(names, shift):
+        colour = ink(_colour(labelled[name]))
+        leader = {"arrowstyle": "-", "color": colour, "linewidth": 0.8, "shrinkA": 1, "shrinkB": 3, "relpos": (0, 0.5)}
+        ax.annotate(
+            name,
+            ends[name],
+            (18 if moved.any() else 6, up),
+            textcoords="offset points",
+            color=colour,
+            va="center",
+            arrowprops=leader if moved.any() else None,
+        )
+
+
+def _colour(handle: Any) -> Any:
+    """The colour of a line, of an error bar or of a cloud of points."""
+    drawn = handle[0] if isinstance(handle, Container) else handle
+    return drawn.get_facecolor()[0] if isinstance(drawn, Collection) else drawn.get_color()
+
+
+def _last_in_view(ax: Axes, handle: Any) -> np.ndarray:
+    """The last point of a line, an error bar or a cloud that lies within the limits of its axes."""
+    drawn = handle[0] if isinstance(handle, Container) else handle
+    points = np.asarray(drawn.get_offsets() if isinstance(drawn, Collection) else drawn.get_xydata(), float)
+    (left, right), (bottom, top) = sorted(ax.get_xlim()), sorted(ax.get_ylim())
+    x, y = points.T
+    inside = (left <= x) & (x <= right) & (bottom <= y) & (y <= top)
+    return points[inside][-1]
 
 
 def tally(ax: Axes, counts: DataFrame) -> None:

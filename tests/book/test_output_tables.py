@@ -103,9 +103,12 @@ def test_the_least_number_is_bold():
     assert bold(frame, ["cost"]) == ["2", "2"]
     assert bold(frame, "column") == ["−1", "2", "2"]
     assert bold(frame[["cost", "gap"]], "row") == ["−1", "2", "2", "4"]
+    assert bold(frame.assign(time=-9), {"row": ["cost", "gap"]}) == ["−1", "2", "2", "4"]
     assert bold(frame.set_index([["a", "a", "b", "b"], "name"]), ["gap"]) == ["−1", "4"]
     with pytest.raises(ExtensionError, match="no columns"):
         bold(frame, ["time"])
+    with pytest.raises(ExtensionError, match="no columns"):
+        bold(frame, {"row": ["cost", "time"]})
 
 
 def test_a_table_without_an_index_has_no_names_of_rows():
