@@ -66,12 +66,14 @@ METHODS: dict[str, tuple[str, str]] = {
     "published": ("#D55E00", "s"),
     "safe": ("#56B4E9", "^"),
     "target": ("#0072B2", "D"),
+    "nested target": ("#D55E00", "s"),
     "chosen weight": ("#CC79A7", "P"),
     "rescaled": ("#E69F00", "v"),
     "gradient": ("#E69F00", "<"),
     "logistic regression": ("#009E73", "X"),
     "boosting": ("#000000", "*"),
-    "random forest": ("#000000", "h"),
+    "random forest": ("#CC79A7", "h"),
+    "nearest neighbours": ("#56B4E9", "P"),
     "support vectors": ("#000000", "8"),
     "TM": ("#CC79A7", "v"),
     "extended Baum-Welch": ("#0072B2", "o"),
@@ -79,10 +81,17 @@ METHODS: dict[str, tuple[str, str]] = {
     "WANBIA-C": ("#0072B2", "s"),
     "vote": ("#D55E00", "o"),
     "smoothed vote": ("#0072B2", "P"),
+    "Bayesian QDA": ("#0072B2", "o"),
+    "noninformative prior": ("#D55E00", "s"),
+    "nearest means": ("#009E73", "^"),
+    "pinv": ("#0072B2", "s"),
+    "local BDA": ("#CC79A7", "D"),
+    "trace seed": ("#E69F00", "v"),
+    "neighbourhood seed": ("#56B4E9", "P"),
 }
 """Colour and marker of each method, the same in all chapters: calibration with safe steps is "safe" without a target
-and "target" with one; naive Bayes as it is fitted is "closed form"; methods without generative model are green or
-black. Methods that share a colour are never in one picture."""
+and "target" with one; naive Bayes and QDA as they are fitted are "closed form"; the vote is that of k-NN, and local
+nearest means look as nearest means do. Methods that share a colour are never in one picture."""
 
 
 OUTCOMES = {"better": ("#0072B2", "white"), "level": ("#DDDDDD", "black"), "worse": ("#D55E00", "white")}

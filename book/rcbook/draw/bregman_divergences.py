@@ -9,6 +9,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from rcbook.experiments.studies import estimates_of_bernoulli
+from rcbook.figures import ink, label_lines
 from rcbook.words import in_words
 from rcpkg import plotting
 from rcpkg.base import Array
@@ -36,7 +37,8 @@ def one_mean() -> Figure:
             ax.plot(s, risk, color=colour)
             ax.plot(s[best], 1, marker, color=colour, markersize=7, zorder=3)
             end = np.flatnonzero(risk < height)[-1]
-            ax.annotate(name, (s[end], risk[end]), (4, 0), textcoords="offset points", color=colour, va="center")
+            beside = {"textcoords": "offset points", "color": ink(colour), "va": "center"}
+            ax.annotate(name, (s[end], risk[end]), (4, 0), **beside)
         ax.plot(values, 0.8 + 0 * values, "|", color="0.2", markersize=12, clip_on=False)
         ax.set(title=title, xlabel="estimate s", ylim=(0.8, 2.7), xlim=(0.8, 8.4), xticks=[1, 2, values.mean(), 8])
         ax.set_xticklabels(["1", "2", f"mean {values.mean():.2f}", "8"])
@@ -72,7 +74,7 @@ def losses(
         left.axvline(best, color=colour, linestyle=line)
     left.set(xlabel="share of broken parts", ylabel="posterior density", ylim=(0, None))
     right.set(xlabel="estimate", ylabel="posterior risk, scaled", ylim=(0, 1))
-    right.legend(title="loss")
+    label_lines(right)
     return losses_figure
 
 
@@ -80,6 +82,15 @@ def tangents() -> Figure:
     """The gap between a convex function and its tangent, for two generators."""
     fig, axes = plt.subplots(1, 2, figsize=(7, 2.9))
     x = np.linspace(0.05, 3, 200)
+    tangent_at = "tangent at y = 1"
+    places = {
+        "generalized_i": {
+            "generator": (1.9, 1.6, "right"), tangent_at: (1.3, -0.3, "left"), "d(2.4, 1)": (2.5, 1.1, "left")
+        },
+        "itakura_saito": {
+            "generator": (1.9, -0.2, "left"), tangent_at: (1.7, -1.7, "right"), "d(0.25, 1)": (0.5, 1.6, "left")
+        },
+    }
     for ax, name, at in ((axes[0], "generalized_i", 2.4), (axes[1], "itakura_saito", 0.25)):
         d = divergences[name]
         curve = d.phi(x[:, None])
@@ -89,7 +100,7 @@ def tangents() -> Figure:
         ax.plot(x, tangent, "--", label="tangent at y = 1")
         ax.plot([at, at], [foot, float(d.phi(at))], color=plotting.palette[2], lw=3, label=f"d({at:g}, 1)")
         ax.set(title=in_words(name), xlabel="x", ylabel="φ(x)")
-        ax.legend()
+        label_lines(ax, places[name])
     return fig
 
 
@@ -148,7 +159,7 @@ def binomial() -> tuple[pd.DataFrame, Figure]:
         axes[1].plot(curve.theta, values / values[np.isfinite(values)].min(), marker, label=name)
     axes[1].axvline(4 / 7, color="black", ls=":", lw=1)
     axes[1].set(xlabel="estimate", ylabel="risk / least risk", ylim=(0.9, 6), title="posterior risk")
-    axes[1].legend()
+    label_lines(axes[1], {"squared": (0.2, 3.5, "right"), "logistic": (0.82, 5, "right")})
     return curve, fig
 
 
@@ -172,7 +183,12 @@ def matrix_means() -> Figure:
             outline = np.linalg.cholesky(matrix) @ circle
             ax.plot(*outline, style, color=colour, lw=2, label=name)
         ax.set(title=title, aspect="equal")
-    axes[1].legend(loc="lower right", fontsize=7)
+    corners = ((-2.1, 1.8), (0.65, 1.8), (0.45, -1.8))  # of the left panel, which no ellipse reaches
+    for line, nearest, corner in zip(axes[0].lines[2:], (65, 22, 157), corners):
+        name, colour = line.get_label().replace(": ", ":\n"), ink(line.get_color())
+        leader = {"arrowstyle": "-", "color": colour, "linewidth": 0.8}
+        text = axes[0].annotate(name, line.get_xydata()[nearest], corner, color=colour, va="center", arrowprops=leader)
+        text.set_in_layout(False)  # the layout takes it for wider than it is, and cuts the titles
     return fig
 
 
@@ -204,7 +220,7 @@ def projections() -> Figure:
     axes[0].plot(*plane_of([member, start]), ":", color="black", lw=1)
     axes[0].set(title="projection on a mean", aspect="equal")
     axes[0].axis("off")
-    axes[0].legend(loc="upper left", fontsize=7)
+    label_lines(axes[0], {"mean = 2.1": (0.36, 0.56, "left"), "tilts of y": (0.43, 0.25, "right")})
     data = np.array([[1.0, 6.0], [2.0, 1.0], [8.0, 2.0]])
     axes[1].plot(*data.T, "o", color="black", label="data")
     axes[1].plot(*data.mean(axis=0), "s", ms=8, label="data first: all divergences")
@@ -212,5 +228,5 @@ def projections() -> Figure:
         c = divergences[name].centroid(data, side="right")
         axes[1].plot(*c, marker, ms=8, label=f"data second: {in_words(name)}")
     axes[1].set(title="centroids", xlabel="first", ylabel="second", ylim=(0, 8))
-    axes[1].legend(fontsize=7)
+    label_lines(axes[1])
     return fig

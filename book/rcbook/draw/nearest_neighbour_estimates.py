@@ -8,7 +8,7 @@ from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from rcbook.figures import look
+from rcbook.figures import label_lines, look
 from rcpkg.plotting import palette
 
 
@@ -112,7 +112,7 @@ def costs(uniform: pd.DataFrame) -> Figure:
         ax.axhline(1, color="0.5", linewidth=0.8)
         ax.set(xscale="log", yscale="log", xlabel="k", title=f"cost ratio {ratio}")
     axes[0].set_ylabel("cost / best constant decision")
-    axes[0].legend()
+    label_lines(axes[2], {"vote": (4, 6, "left"), "smoothed vote": (1, 0.78, "left")})
     return fig
 
 

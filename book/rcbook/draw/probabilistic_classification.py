@@ -16,7 +16,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import LogisticRegression
 
 from rcbook.experiments.studies import generative_or_discriminative as rows_needed
-from rcbook.figures import look
+from rcbook.figures import ink, label_lines, look
 from rcbook.simulation import clouds
 from rcbook.trials.probabilistic_classification import iterates
 from rcpkg import plotting
@@ -30,7 +30,7 @@ def two_ways() -> Figure:
     for c, name in enumerate(("first class", "second class")):
         rows = X[y == c]
         ax.scatter(*rows.T, s=9, marker=plotting.markers[c], color=plotting.palette[c], linewidths=0, alpha=0.7)
-        ax.text(*((-4.2, 1.2), (1.6, -2.3))[c], name, color=plotting.palette[c])
+        ax.text(*((-4.2, 1.2), (1.6, -2.3))[c], name, color=ink(plotting.palette[c]))
     height = np.array([-2.6, 4.8])
     for model, method, name, shift in (
         (LinearDiscriminantAnalysis(solver="lsqr"), "closed form", "generative:\nGaussian classes", 24),
@@ -39,7 +39,8 @@ def two_ways() -> Figure:
         fitted = model.fit(X, y)
         line = -(fitted.intercept_ + fitted.coef_[0, 1] * height) / fitted.coef_[0, 0]
         ax.plot(line, height, color=look(method)["color"], linewidth=2.2)
-        ax.annotate(name, (line[1], 4.6), (shift, 0), textcoords="offset points", color=look(method)["color"], va="top")
+        colour = ink(look(method)["color"])
+        ax.annotate(name, (line[1], 4.6), (shift, 0), textcoords="offset points", color=colour, va="top")
     ax.set(xlabel="first feature", ylabel="second feature", ylim=(-2.6, 4.8))
     return figure
 
@@ -52,12 +53,14 @@ def sigmoid() -> Figure:
     left.plot(a, expit(a) * expit(-a), "--", label="σ(a) (1 - σ(a))")
     left.plot(a[80:161:80], 0.5 + a[80:161:80] / 4, ":", color="0.3", label="tangent at 0")
     left.set(xlabel="a", ylabel="probability", title="sigmoid")
-    left.legend(loc="upper left")
+    label_lines(
+        left, {"σ(a)": (3, 0.87, "left"), "σ(a) (1 - σ(a))": (1.6, 0.27, "left"), "tangent at 0": (1.4, 1.0, "right")}
+    )
     scores = np.column_stack([a, np.zeros_like(a), np.full_like(a, -1)])
     for y, (curve, line) in enumerate(zip(softmax(scores, axis=1).T, ("-", "--", ":")), 1):
         right.plot(a, curve, line, label=f"class {y}")
     right.set(xlabel="a", title="softmax of (a, 0, -1)")
-    right.legend()
+    label_lines(right, {"class 1": (2, 0.93, "right"), "class 2": (-6, 0.8, "left"), "class 3": (-6, 0.33, "left")})
     return figure
 
 
@@ -113,12 +116,9 @@ def three_gaussians() -> tuple[Array, Array, Array, Array, Array, Figure, Array]
             )
         ax.grid(False)
         ax.set(title=title, xlabel="x₁")
+        for (x, y), c, colour in zip(((-4.8, -2.9), (3.2, -3), (-1.2, 3.6)), "123", plotting.palette):
+            ax.text(x, y, f"class {c}", color=ink(colour))
     axes[0].set_ylabel("x₂")
-    names = [
-        plt.Line2D([], [], color=c, linestyle=s, label=f"class {y}")
-        for y, c, s in zip("123", plotting.palette, ("-", "--", ":"))
-    ]
-    figure.legend(handles=names, loc="outside lower center", ncols=3)
     return means, own, x1, x2, plane, figure, logs
 
 
@@ -151,7 +151,7 @@ def three_posteriors(logs: Array, x1: Array, x2: Array) -> tuple[Array, Figure]:
     for p, colour, line, c in zip(posterior[:, height, ::6], plotting.palette, ("-", "--", ":"), "123"):
         right.plot(x1[0, ::6], p, line, color=colour, label=f"class {c}")
     right.set(xlabel="x₁", ylabel="posterior on the line", ylim=(0, 1.02))
-    right.legend()
+    label_lines(right, {"class 1": (-4.9, 0.93, "left"), "class 2": (3, 0.9, "left"), "class 3": (0, 0.84, "center")})
     return log_joint, figure
 
 
@@ -202,7 +202,13 @@ def one_coordinate_at_a_time() -> Figure:
     left.plot(*top, "k+")
     left.set(xlabel="β₀", ylabel="β₁")
     right.set(xlabel="step", ylabel="ℓ below its maximum")
-    right.legend(fontsize="small")
+    places = {
+        "gradient": (24, 0.14, "left"),
+        "gradient, unit / 4": (40, 2.2, "right"),
+        "one coefficient": (27, 1.8e-3, "right"),
+        "one coefficient, unit / 4": (34, 3.6e-4, "right"),
+    }
+    label_lines(right, places)
     return figure
 
 
@@ -228,10 +234,10 @@ def newton_tangents() -> Figure:
         path = iterates(curves[1], lambda z: expit(z) * expit(-z), start, steps)
         tangents(right, curves[1], path, colour, line)
     right.set_xlim(-5, 5)
-    for ax in (left, right):
+    for ax, place in ((left, (0.9, 1.2, "right")), (right, (-2.6, -0.25, "right"))):
         ax.axhline(0, color="0.6", linewidth=0.8)
         ax.set(xlabel="z")
-        ax.legend(loc="upper left")
+        label_lines(ax, {ax.lines[0].get_label(): place})
     return figure
 
 
@@ -246,7 +252,7 @@ def efficiency(efron: Callable[..., Any], ratio: pd.DataFrame) -> Figure:
             part.problem + shift, part.value, 2 * part.value_se, fmt=marker, color=colour, label=f"n = {n}"
         )
     ax.set(xlabel="distance of the means Δ", ylabel="relative efficiency", ylim=(0, 1.05))
-    ax.legend()
+    label_lines(ax, {"n → ∞": (2.6, 0.86, "left")})
     return figure
 
 
@@ -274,6 +280,16 @@ def crossing() -> tuple[pd.DataFrame, Figure]:
     return curves, figure
 
 
+APPROXIMATIONS = {
+    "MAP, plugged in": plotting.palette[0],
+    "Laplace": plotting.palette[1],
+    "Laplace, shortcut": plotting.palette[2],
+    "variational": plotting.palette[3],
+    "Metropolis": plotting.palette[4],
+}
+"""Colours of the ways to predict without the exact posterior, the same in both figures."""
+
+
 def posterior(
     laplace: Callable[..., Any],
     X: Array,
@@ -293,19 +309,19 @@ def posterior(
     levels = exact.max() * np.array([0.02, 0.15, 0.4, 0.8])
     for ax, title in zip(axes, ("Laplace", "variational", "Metropolis")):
         ax.contour(b0[::6], b1[::6], exact[::6, ::6], levels=levels, colors="0.55", linewidths=1)
-        ax.plot(*beta_map, "o", color="black", label="MAP")
+        ax.plot(*beta_map, "o", color="black")
+        ax.annotate("MAP", beta_map, (4.6, 8.2), ha="right", arrowprops={"arrowstyle": "-", "linewidth": 0.8})
         ax.set(title=title, xlabel="β₀", xlim=(-5, 5), ylim=(-1, 9))
     for ax, mean, covariance, colour in (
-        (axes[0], beta_map, S_map, plotting.palette[1]),
-        (axes[1], m, S, plotting.palette[0]),
+        (axes[0], beta_map, S_map, APPROXIMATIONS["Laplace"]),
+        (axes[1], m, S, APPROXIMATIONS["variational"]),
     ):
         q = multivariate_normal(mean, covariance).pdf(plane)
         ax.contour(
             b0[::6], b1[::6], q[::6, ::6], levels=levels, colors=colour, linewidths=1.2, linestyles="dashed"
         )
-    axes[2].scatter(*chain[::100].T, s=5, color=plotting.palette[2], alpha=0.6, linewidths=0)
+    axes[2].scatter(*chain[::100].T, s=5, color=APPROXIMATIONS["Metropolis"], alpha=0.6, linewidths=0)
     axes[0].set_ylabel("β₁")
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center")
     return beta_map, chain, figure
 
 
@@ -366,15 +382,13 @@ def predictive(
     figure, (left, *others) = plt.subplots(1, 3, figsize=(8.2, 3.2))
     truth, predictions, _ = results["8 rows"]
     left.plot(x_new, truth, color="0.2", linewidth=3, label="exact")
-    left.plot(x_new, predictions["MAP, plugged in"], "--", color=plotting.palette[0], label="plug-in")
+    left.plot(x_new, predictions["MAP, plugged in"], "--", color=APPROXIMATIONS["MAP, plugged in"], label="plug-in")
     left.plot(x_train, y_train, "o", color="black")
     left.set(xlabel="x", title="probability of class 1")
-    left.legend()
+    label_lines(left, {"exact": (0.6, 0.5, "left"), "plug-in": (0.6, 0.38, "left")})
     for ax, (rows, (truth, predictions, _)) in zip(others, results.items()):
-        for (name, p), colour, line in zip(
-            predictions.items(), plotting.palette, ("--", "-", ":", "-.", (0, (1, 1)))
-        ):
-            ax.plot(x_new, p - truth, linestyle=line, color=colour, label=name)
+        for (name, p), line in zip(predictions.items(), ("--", "-", ":", "-.", (0, (1, 1)))):
+            ax.plot(x_new, p - truth, linestyle=line, color=APPROXIMATIONS[name], label=name)
         ax.set(xlabel="x", title=f"error, {rows}")
     figure.legend(*others[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
     return results, figure

@@ -14,7 +14,7 @@ from sklearn.metrics import log_loss
 
 from rcbook.experiments.comparisons import corrected_standard_error
 from rcbook.experiments.rescalings import Rescaled, temperature_scaled
-from rcbook.figures import look
+from rcbook.figures import ink, label_lines, look
 from rcbook.freezing import Freezing
 from rcbook.simulation import clouds
 from rcbook.trials.risk_based_calibration import compared, losses, splits
@@ -44,7 +44,8 @@ def one_update(x: Any, Y: Any, P: Any, s: Any, new: Any) -> Any:
     for ax, mean in ((axes[0], old_mean), (axes[2], new_mean)):
         for c, name in enumerate(("first class", "second class")):
             ax.plot(line, norm.pdf(line, mean[c]), color=colours[c])
-            ax.text(mean[c], 0.41, f"{name}\nmean {mean[c]:.2f}".replace("-", "−"), color=colours[c], ha=sides[c])
+            text = f"{name}\nmean {mean[c]:.2f}".replace("-", "−")
+            ax.text(mean[c], 0.41, text, color=ink(colours[c]), ha=sides[c])
             rows = x[Y[:, c] == 1]
             ax.plot(rows, 0 * rows, plotting.markers[c], color=colours[c], clip_on=False, zorder=3)
         ax.axvline(mean.mean(), color="0.2", ymax=0.62)
@@ -55,7 +56,7 @@ def one_update(x: Any, Y: Any, P: Any, s: Any, new: Any) -> Any:
         place, label = row + 0.36 * (c - 0.5), f"{weight:+.2f}" if abs(weight) >= 0.005 else "0"
         axes[1].bar(place, weight, 0.34, color=colours[c])
         end = "bottom" if weight > 0 else "top"
-        axes[1].text(place, weight, label.replace("-", "−"), color=colours[c], ha="center", va=end)
+        axes[1].text(place, weight, label.replace("-", "−"), color=ink(colours[c]), ha="center", va=end)
     axes[1].axhline(0, color="0.2", linewidth=1)
     axes[1].set(ylim=(-0.85, 0.85), yticks=[], xlabel="row, by its feature")
     axes[1].set_xticks(range(len(x)), [f"{value:g}" for value in x])
@@ -278,7 +279,7 @@ def learning_curves(data: Any, models: Any, calibrations: Any) -> tuple[Any, Any
         ax.set(title=model, xlabel="training rows", xscale="log", xticks=sizes, xticklabels=sizes)
         ax.minorticks_off()
     axes[0].set_ylabel("test error minus that\nof the closed form")
-    axes[0].legend(loc="upper right")
+    label_lines(axes[0])
     return sizes, shown, learning, figure
 
 
@@ -287,6 +288,7 @@ def regions(sepals: Any, before: Any, after: Any, y: Any) -> Any:
     corners = sepals.min(axis=0) - 0.4, sepals.max(axis=0) + 0.4
     plane = np.stack(np.meshgrid(*np.linspace(*corners, 120).T), axis=-1)
     figure, axes = plt.subplots(1, 2, figsize=(7.6, 3.6), sharex=True, sharey=True)
+    species = ("setosa", "versicolor", "virginica")
     for ax, classifier, title in zip(axes, (before, after), ("closed form", "calibrated")):
         plotting.DecisionRegionsDisplay.from_estimator(classifier, sepals, y, ax=ax)
         joint = classifier.predict_joint_log_proba(plane.reshape(-1, 2))
@@ -304,9 +306,9 @@ def regions(sepals: Any, before: Any, after: Any, y: Any) -> Any:
             title=f"{title}: {np.mean(classifier.predict(sepals) != y):.1%} errors",
             xlabel="sepal length (cm)",
         )
+        for name, place, colour in zip(species, ((4.15, 4.6), (5.0, 1.72), (7.3, 1.72)), plotting.palette):
+            ax.text(*place, name, color=ink(colour))
     axes[0].set_ylabel("sepal width (cm)")
-    species = ["setosa", "versicolor", "virginica"]
-    figure.legend(axes[0].collections[:3], species, loc="outside lower center", ncols=3)
     return figure
 
 
