@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from scipy import stats
 
 from rcbook.experiments.studies import estimates_of_the_uniform
+from rcbook.figures import ink, label_lines
 from rcpkg import plotting, uniform
 from rcpkg.base import Array
 from rcpkg.bregman.functional import Measure, pointwise, relative_entropy, total_squared_difference
@@ -48,7 +49,7 @@ def means_of_functions(functions: Array, nodes: Array, measure: Measure) -> Figu
         height = 1.5 * place + (risk - risk.min()) / np.ptp(risk)
         (curve,) = right.plot(share, height)
         right.plot(share[risk.argmin()], height.min(), "o", color=curve.get_color(), ms=7)
-        right.text(0.5, height.min() + 0.55, name, color=curve.get_color(), ha="center", weight="bold")
+        right.text(0.5, height.min() + 0.55, name, color=ink(curve.get_color()), ha="center", weight="bold")
     for at in (0, 1):
         right.axvline(at, color="0.6", lw=0.8, zorder=0)
     right.set(xlabel="candidate", xticks=[0, 1], xticklabels=["mean", "median"], ylabel="expected loss", yticks=[])
@@ -87,7 +88,7 @@ def squared_errors(table: pd.DataFrame) -> Figure:
         bars = 2 * rows.simulated_se.fillna(0)
         ax.errorbar(rows.n, rows.simulated, yerr=bars, fmt=marker, color=curve.get_color(), ms=3.5, lw=1)
     ax.set(xscale="log", yscale="log", xlabel="draws", ylabel="squared error")
-    ax.legend()
+    label_lines(ax)
     return figure
 
 

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from scipy.stats import t as student_t
 
 from rcbook.experiments.studies import seeds_of_local_bda as growth
+from rcbook.figures import look
 from rcbook.ties import smallest_size
 from rcpkg import LocalBDA
 from rcpkg.base import Array
@@ -19,13 +20,13 @@ from rcpkg.local.density import LostSeed, factor_rounding
 from rcpkg.plotting import palette
 
 LOOKS = {
-    "k-NN": {"color": palette[0], "marker": "o"},
-    "pinv": {"color": palette[1], "marker": "s"},
-    "local nearest means": {"color": palette[2], "marker": "^"},
-    "local BDA": {"color": palette[3], "marker": "D"},
-    "B = I": {"color": palette[3], "marker": "D"},  # local BDA as the source has it
-    "trace": {"color": palette[4], "marker": "v"},
-    "neighborhood": {"color": palette[5], "marker": "P"},
+    "k-NN": look("vote"),
+    "pinv": look("pinv"),
+    "local nearest means": look("nearest means"),
+    "local BDA": look("local BDA"),
+    "B = I": look("local BDA"),  # as the source has it
+    "trace": look("trace seed"),
+    "neighborhood": look("neighbourhood seed"),
 }
 """Colour and marker of each rule, the same in all figures of the chapter."""
 

@@ -8,7 +8,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from scipy.special import expit, logit
 
-from rcbook.figures import look
+from rcbook.figures import ink, label_lines, look
 from rcbook.small_families import softmax_rows
 from rcpkg import GaussianNB
 from rcpkg.base import Array
@@ -47,7 +47,10 @@ def planes(
         style = look("closed form") | {"linestyle": "none", "markersize": 8}
         ax.plot(*start, **style, label="closed form")
         ax.set(title=title, xlabel=label.format(1), ylabel=label.format(2))
-    axes[0].legend()
+    places = {
+        "RC": (-1.0, 0.17, "left"), "gradient ascent": (-0.42, 0.25, "right"), "closed form": (-0.84, 0.33, "left")
+    }
+    label_lines(axes[0], places)
     return figure
 
 
@@ -65,7 +68,7 @@ def steps_of_a_coin(eta: float, step: float) -> Figure:
         ax.annotate("", aside, (eta, mu), arrowprops={"arrowstyle": "-|>", "color": colour, "linewidth": 1.8})
         ax.plot(*zip(aside, end), ":", color=colour)
         ax.plot(*end, color=colour, marker=marker)
-        ax.text(*place, label)  # in black: letters as light as the colour of gradients are hard to read
+        ax.text(*place, label, color=ink(colour))
     ax.plot(eta, mu, "o", color="black")
     ax.annotate("start", (eta, mu), (-1.6, 0.3))
     ax.set(xlabel="natural parameter η: log odds of heads", ylabel="mean μ: probability of heads", ylim=(0, 1))
@@ -84,5 +87,5 @@ def soft_errors(outcomes: Mapping[str, list[pd.DataFrame]]) -> Figure:
         for title, course in courses.items():
             ax.plot(course[measure], **looks[title], markevery=8, label=title)
         ax.set(xlabel="updates", ylabel=name)
-    axes[0].legend()
+    label_lines(axes[0], {"RC": (22, 0.6, "left"), "soft-error gradient": (40, 0.69, "right")})
     return soft_figure

@@ -34,7 +34,7 @@ from rcbook.experiments.studies.tables_of_wanbia2014 import (
     sizes,
     wins_draws_losses,
 )
-from rcbook.figures import look
+from rcbook.figures import label_lines, look
 from rcbook.published import table
 from rcbook.words import in_words
 from rcpkg.plotting import palette
@@ -68,7 +68,12 @@ def curvature_of_states() -> Figure:
         ax.minorticks_off()
     axes[0].set(ylabel="curvature, up to nᵧ(1 − p)")
     axes[1].set_xlim(1e-3, 1)
-    axes[1].legend(fontsize=8, loc="lower right")
+    places = {
+        "natural: θ": (0.012, 3e-3, "left"),
+        "WANBIA-C: θ log²θ": (0.8, 1e-4, "right"),
+        "exact diagonal": (1e-3, 1.8, "left"),
+    }
+    label_lines(axes[0], places)
     return figure
 
 
@@ -440,7 +445,13 @@ def bias_and_variance_by_penalty(
         naive = look("closed form")["color"]
         ax.axhline(here["NB"], color=naive, linestyle=":", linewidth=1, label="NB")
         ax.set(title=f"{measure} on satellite", xlabel="log₁₀ C")
-    axes[0].legend(fontsize=7)
+    places = {
+        "LR+L2": (3.4, 0.26, "right"),
+        "WANBIA-C+L2(0)": (6.6, 0.082, "right"),
+        "WANBIA-C+L2(1)": (1.5, 0.145, "right"),
+        "NB": (-6, 0.178, "left"),
+    }
+    label_lines(axes[0], places)
     return split_up
 
 
