@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 
 from rcbook.experiments.studies import calibrated_networks as before
 from rcbook.experiments.studies import calibrated_networks_mended as study
+from rcbook.figures import look
 from rcbook.words import in_words
 from rcpkg import TAN, plotting
 from rcpkg.base import Array
@@ -17,13 +18,14 @@ from rcpkg.families.structure import mutual_information
 from rcpkg.rows import Rows
 
 STYLES = {
-    "KDB": ("closed network", "--"),
-    "KDB, RC safe, nested target": ("network, nested target", "-"),
-    "KDB, RC safe, pooled target": ("network, pooled target", "-"),
-    "NB, RC safe, pooled target": ("naive Bayes, calibrated", ":"),
-    "logistic regression": ("logistic regression", ":"),
-    "random forest": ("random forest", "-."),
-    "gradient boosting": ("gradient boosting", "-."),
+    "KDB": look("closed form") | {"label": "closed network", "linestyle": "--"},
+    "KDB, RC safe, nested target": look("nested target") | {"label": "network, nested target"},
+    "KDB, RC safe, pooled target": look("target") | {"label": "network, pooled target"},
+    "NB, RC safe, pooled target": look("target")
+    | {"label": "naive Bayes, calibrated", "linestyle": ":", "markerfacecolor": "white"},
+    "logistic regression": look("logistic regression") | {"label": "logistic regression", "linestyle": ":"},
+    "random forest": look("random forest") | {"label": "random forest", "linestyle": "-."},
+    "gradient boosting": look("boosting") | {"label": "gradient boosting", "linestyle": "-."},
 }
 
 
@@ -117,8 +119,8 @@ def moved(of_naive: Array, of_tree: Array, names: Sequence[str]) -> Figure:
     figure, ax = plt.subplots(figsize=(6.8, 3.4))
     at_feature = np.arange(10)
     for values, shift, label, colour, hatch in (
-        (of_naive, -0.2, "naive Bayes", plotting.palette[1], "//"),
-        (of_tree, 0.2, "tree", plotting.palette[0], ""),
+        (of_naive, -0.2, "naive Bayes", plotting.palette[0], "//"),
+        (of_tree, 0.2, "tree", plotting.palette[1], ""),
     ):
         ax.barh(at_feature + shift, values, 0.4, label=label, color=colour, hatch=hatch, edgecolor="white")
     ax.set_yticks(at_feature, names)
@@ -204,16 +206,10 @@ def losses_by_size(tables: Mapping[str, pd.DataFrame]) -> Figure:
     rows = np.array([before.sets()[name][0] for name in losses.index])
     figure, axes = plt.subplots(3, 1, figsize=(6.4, 6.6), layout="constrained", sharex=True, sharey=True)
     for ax, rival in zip(axes, ("KDB, HDP", "random forest", "gradient boosting")):
-        for target, colour, marker in zip(("nested", "pooled"), plotting.palette, plotting.markers):
+        for target, method in (("nested", "nested target"), ("pooled", "target")):
             difference = losses[f"KDB, RC safe, {target} target"] - losses[rival]
-            ax.semilogx(
-                rows,
-                difference.clip(-MOST, MOST),
-                marker,
-                color=colour,
-                markersize=4,
-                label=f"{target} target",
-            )
+            style = look(method) | {"linestyle": "none", "markersize": 4, "label": f"{target} target"}
+            ax.semilogx(rows, difference.clip(-MOST, MOST), **style)
         ax.axhline(0, color="0.5", linewidth=1)
         ax.axvline(before.FEW_ROWS, color="0.8", linewidth=1)
         ax.set_title(f"against {in_words(rival)}", loc="left")
@@ -227,9 +223,9 @@ def learning_curves() -> tuple[pd.DataFrame, Figure]:
     """Log-loss over the number of rows of connect-4."""
     curves = study.curves("log_loss").loc["connect_4"]
     figure, ax = plt.subplots(figsize=(6.4, 4.2), layout="constrained")
-    for (learner, (label, style)), colour, marker in zip(STYLES.items(), plotting.palette, plotting.markers):
+    for learner, style in STYLES.items():
         curve = curves[learner].dropna()
-        ax.semilogx(curve.index, curve, style, marker=marker, color=colour, markersize=4, label=label)
+        ax.semilogx(curve.index, curve, **style, markersize=4)
     ax.set(xlabel="training rows", ylabel="log-loss on test rows")
     figure.legend(loc="outside upper left", ncols=2)
     return curves, figure

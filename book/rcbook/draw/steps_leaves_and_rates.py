@@ -8,7 +8,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from rcbook.figures import look
+from rcbook.figures import label_lines, look
 from rcpkg import QDA, CategoricalNB, InvalidStatistics, RiskCalibration, plotting
 from rcpkg.base import Array
 from rcpkg.calibration import steps as library
@@ -179,7 +179,13 @@ def bounds_by_copies(limits: pd.DataFrame, copies: tuple[int, ...]) -> Figure:
     )
     ax.set_xticks(copies, [f"{d}" for d in copies])
     ax.minorticks_off()
-    ax.legend()
+    places = {
+        "longest valid first step": (70, 4.2, "right"),
+        "1/L at the closed form": (7.4, 14, "left"),
+        "2/L at the optimum": (16, 0.3, "left"),
+        "2 over the bound of part 2": (14, 0.033, "right"),
+    }
+    label_lines(ax, places)
     return figure
 
 
@@ -193,7 +199,7 @@ def gaps_and_bounds(short: Mapping[str, tuple[Array, Array]]) -> Figure:
         ax.semilogy(t, bound, color="0.4", linestyle="--", label="bound with t updates")
         ax.set(title=name, xlabel="updates")
     axes[0].set_ylabel("CLL short of its maximum")
-    gaps.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
+    label_lines(axes[0], {"RC": (18, 5e-3, "left"), "bound with t updates": (102, 8, "right")})
     return gaps
 
 

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from scipy.optimize import minimize
 
 from rcbook import experiments
-from rcbook.figures import look
+from rcbook.figures import label_lines, look
 from rcpkg.base import Array
 
 
@@ -49,14 +49,13 @@ def toy_ways(
             markersize=3.5,
             markevery=3,
             linewidth=1,
-            label=way,
         )
-        counted.plot(arrived[way], **style, markevery=6, markersize=4)
+        counted.plot(arrived[way], **style, markevery=6, markersize=4, label=way)
     at_best = minimize(lambda m: -log_likelihood(toy, toy_X, m, toy_Y), ends["TM"][0][-1, 0]).x
     ax.plot(*at_best, "x", color="black", markersize=9)
     ax.set(xlabel="mean of class 1", ylabel="mean of class 2")
     counted.set(xlabel="updates", ylabel="sets within 0.001", ylim=(0, 200))
-    figure.legend(*ax.get_legend_handles_labels(), loc="outside upper center", ncols=4)
+    label_lines(counted)
     return figure
 
 
