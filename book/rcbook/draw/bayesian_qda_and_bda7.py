@@ -14,6 +14,7 @@ from rcbook import ties
 from rcbook.class_densities import log_predictive_loo
 from rcbook.experiments.studies import bda7_among_todays_classifiers as rivals
 from rcbook.experiments.studies import probabilities_of_bda7 as judged
+from rcbook.figures import label_lines, look
 from rcbook.simulation import CHAPTER4_CASES, chapter5_problem
 from rcpkg import LDA, QDA, BayesianQDA, NearestMeans, plotting
 from rcpkg.base import Array
@@ -46,7 +47,7 @@ def estimated_eigenvalues(rng: np.random.Generator) -> Figure:
         ylabel="mean eigenvalue",
         xticks=(1, 5, 10, 15, 20),
     )
-    ax.legend()
+    label_lines(ax)
     return fig
 
 
@@ -124,6 +125,9 @@ def predictive_and_fitted(fitted: Callable[..., Any]) -> Figure:
     return fig
 
 
+SHOWN_AS = ("Bayesian QDA", "noninformative prior", "closed form", "nearest means")  # of rcbook.figures.METHODS
+
+
 def errors_by_features(
     study: pd.DataFrame, paired: pd.Series, summary: pd.DataFrame
 ) -> tuple[dict[str, str], Figure]:
@@ -142,26 +146,18 @@ def errors_by_features(
     beside = study[paired].set_index(["case", "method", "d"])
     fig, axes = plt.subplots(4, 2, figsize=(6.4, 8.4), sharex="col", sharey="col")
     for row, case in zip(axes, ellipsoidal):
-        for (name, label), color, marker in zip(shown.items(), plotting.palette, plotting.markers):
+        for (name, label), method in zip(shown.items(), SHOWN_AS):
             curve = summary.loc[case, name].astype(float)
-            row[0].plot(
-                curve.index,
-                curve.to_numpy(),
-                color=color,
-                marker=marker,
-                label=label,
-            )
-        for (prior, label), color, marker, shift in zip(
-            differences.items(), plotting.palette, "os", (-0.25, 0.25)
-        ):
+            row[0].plot(curve.index, curve.to_numpy(), **look(method), label=label)
+        for (prior, label), method, shift in zip(differences.items(), SHOWN_AS, (-0.25, 0.25)):
             pair = f"distribution, {prior} - parameter, {prior}"
             part = beside.loc[case].loc[pair][["value", "value_se"]].dropna()
             row[1].errorbar(
                 part.index + shift,
                 -part["value"],
                 2 * part["value_se"],
-                fmt=marker,
-                color=color,
+                **look(method),
+                linestyle="none",
                 markersize=4,
                 label=label,
             )
@@ -183,15 +179,9 @@ def errors_by_features_spherical(
     """Mean test errors against the number of features, spherical problems."""
     fig, axes = plt.subplots(1, 2, figsize=(6.4, 2.6), sharey=True)
     for ax, case in zip(axes, spherical):
-        for (name, label), color, marker in zip(shown.items(), plotting.palette, plotting.markers):
+        for (name, label), method in zip(shown.items(), SHOWN_AS):
             curve = summary.loc[case, name].astype(float)
-            ax.plot(
-                curve.index,
-                curve.to_numpy(),
-                color=color,
-                marker=marker,
-                label=label,
-            )
+            ax.plot(curve.index, curve.to_numpy(), **look(method), label=label)
         ax.set_title(case, fontsize=9)
         ax.set_xlabel("features d")
     axes[0].set_ylabel("test error (%)")

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from scipy.stats import t as student_t
 
 from rcbook.experiments.studies import seeds_of_local_bda as growth
-from rcbook.figures import look
+from rcbook.figures import label_lines, look
 from rcbook.ties import smallest_size
 from rcpkg import LocalBDA
 from rcpkg.base import Array
@@ -232,6 +232,11 @@ def probabilities_by_rows(
     axes[1, 0].set(ylabel="excess log-loss", yscale="log")
     for ax in axes[1]:
         ax.set_xlabel("rows n")
-    handles = axes[0, 0].get_legend_handles_labels()
-    fig.legend(*handles, fontsize=8.5, loc="outside upper left", ncols=4)
+    places = {
+        "neighbourhood": (2.4e4, 0.85, "right"),
+        "k-NN": (2.4e4, 0.765, "right"),
+        "trace": (5e3, 0.67, "left"),
+        "B = I": (750, 0.63, "left"),
+    }
+    label_lines(axes[0, 0], places)
     return curves, fig, names

@@ -10,7 +10,7 @@ from rcbook import published
 from rcbook.experiments import results, tolerance
 from rcbook.experiments.scorecard import VERDICTS
 from rcbook.experiments.studies.tables_of_rc2025 import ToyGaussians
-from rcbook.figures import look
+from rcbook.figures import ink, label_lines, look
 from rcbook.words import in_words
 from rcpkg import RiskCalibration
 from rcpkg.plotting import palette
@@ -173,7 +173,7 @@ def toy() -> Figure:
             ax.plot(grid, density, color=colour)
             inside = grid < border if label == 1 else grid > border
             ax.fill_between(grid, density, where=inside, color=colour, alpha=0.2)
-            ax.text(mean, 0.21, f"class {label}", color=colour, ha="center")
+            ax.text(mean, 0.21, f"class {label}", color=ink(colour), ha="center")
             rows = X[y == label, 0]
             ax.plot(rows, np.zeros(len(rows)), "os"[label - 1], color=colour)
         ax.axvline(border, color="0.5", lw=1)
@@ -197,8 +197,8 @@ def random_models() -> tuple[pd.DataFrame, Figure, dict[tuple, int]]:
             ax.plot(run.iteration, run["value"], color=colour, lw=1)
             last = run.iloc[-1]
             ax.plot(last.iteration, last["value"], "os"[method == "GD"], ms=4, color=colour)
-    ax.text(40, 0.14, "RC", color=colours["RC"])
-    ax.text(90, 0.52, "gradient descent", color=colours["GD"])
+    ax.text(40, 0.14, "RC", color=ink(colours["RC"]))
+    ax.text(90, 0.52, "gradient descent", color=ink(colours["GD"]))
     ax.set(xlabel="iteration", ylabel="training error", ylim=(0, 1))
     return curves, fig, lengths
 
@@ -234,6 +234,6 @@ def panels_of_wanbiac() -> Figure:
         ends = [ours.min(), ours.max()]
         ax.loglog(ends, ends, color="0.6", lw=1)
         ax.set(xlabel="WANBIA-C", title=title)
-    for ax in axes[:2]:
-        ax.legend(fontsize=7, loc="lower right")
+    label_lines(axes[0], {"LR": (6, -1.2, "left"), "WANBIA-C": (500, -0.35, "right")})
+    axes[1].legend(loc="lower right", borderpad=0, handletextpad=0)
     return fig

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from rcbook.experiments import scorecard
 from rcbook.experiments.studies import readings_of_local_bda
 from rcbook.experiments.studies.printed_sizes_of_local_bda import printed_sizes, shares
+from rcbook.figures import label_lines
 from rcbook.published import table as printed_table
 from rcpkg.local import GRID
 from rcpkg.plotting import palette
@@ -68,7 +69,8 @@ def curves(path: pd.DataFrame) -> Figure:
         ax.axvline(chosen, color=palette[4], ls=":", label="printed size")
         ax.set(xscale="log", title=f"{dataset}, {method}", ylim=(0, None))
         ax.set(xlabel="k", ylabel="error, %")
-    axes[0, 0].legend()
+    places = {"error": (26, 11, "right"), "2 paired s.e.": (1, 8, "left"), "printed size": (12, 14, "right")}
+    label_lines(axes[1, 0], places)
     return fig
 
 

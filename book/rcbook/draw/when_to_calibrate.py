@@ -16,7 +16,7 @@ from rcbook.experiments.studies import choice_of_target, recommended_calls
 from rcbook.experiments.studies import gain_of_calibration as study
 from rcbook.experiments.studies import honest_comparison as honest
 from rcbook.experiments.studies import post_hoc_calibration as post_hoc
-from rcbook.figures import OUTCOMES, look, rank_diagram, tally
+from rcbook.figures import OUTCOMES, label_lines, look, rank_diagram, tally
 from rcpkg.plotting import palette
 
 MODELS = {"NB": "naive Bayes", "QDA": "QDA"}
@@ -232,7 +232,7 @@ def weights_of_the_target(by_weight: pd.DataFrame) -> Figure:
         ax.plot(by_weight.index, by_weight[family], marker + "-", color=colour, label=MODELS[family])
     ax.set(xscale="log", xlabel="weight of the target", ylabel="log-loss above the\nbest of seven weights")
     ax.set_ylim(bottom=0)
-    ax.legend()
+    label_lines(ax, {MODELS["NB"]: (5, 0.013, "center"), MODELS["QDA"]: (0.17, 0.22, "left")})
     percent = 100 * by_weight["beats the closed form"] / by_weight["of"]
     share.plot(by_weight.index, percent, "D-", color=look("target")["color"])
     share.set(xscale="log", ylim=(50, 100), xlabel="weight of the target")
@@ -265,7 +265,8 @@ def curves_of_weights(curves: Mapping[str, Mapping[str, pd.Series]]) -> Figure:
         ax.set(title=case, xlabel="weight of the target", ylim=(0, None))
         ax.minorticks_off()
     axes[0].set_ylabel("log-loss")
-    axes[0].legend()
+    height = {"leave-one-out": 0.1, "five folds": 0.232, "other rows": 0.362}
+    label_lines(axes[1], {name: (0.08, at, "left") for name, at in height.items()})
     return figure
 
 
