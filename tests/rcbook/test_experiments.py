@@ -569,17 +569,28 @@ def assert_comes_out(file, done, folder):
             pytest.skip(f"kernels of this processor differ, none gives the stored numbers: {found}")
 
 
+@pytest.fixture(scope="module")
+def shortest(stored):
+    """Of each protocol the file with the shortest cell, and this cell."""
+    found = {}
+    for file in SHORT_FILES:
+        for seconds, done in signing.comparable(study_of(file), stored[file])[:1]:
+            if done.cell.protocol not in found or seconds < found[done.cell.protocol][1][0]:
+                found[done.cell.protocol] = file, (seconds, done)
+    return dict(found.values())
+
+
 @pytest.mark.filterwarnings("ignore:feature . is constant within each class")  # EDDA says so of some samples
 @pytest.mark.filterwarnings("default::RuntimeWarning")  # a run goes on, and its number is what is compared
 @pytest.mark.needs_data
 @pytest.mark.parametrize("file", SHORT_FILES, ids=lambda file: file.stem)
-def test_the_shortest_cell_of_a_file_comes_out_again(file, stored, tmp_path):
-    seconds, shortest = next(iter(signing.comparable(study_of(file), stored[file])), (None, None))
-    if seconds is None:
-        pytest.skip("meters gave all its numbers, or its cells did not keep how long they took")
+def test_the_shortest_cell_of_a_protocol_comes_out_again(file, shortest, tmp_path):
+    if file not in shortest:
+        pytest.skip("another file has a shorter cell of its protocol, meters gave all its numbers, or no time is known")
+    seconds, done = shortest[file]
     if seconds > SHORT:
-        pytest.skip(f"its shortest cell, {shortest.key}, took {seconds} s")
-    assert_comes_out(file, shortest, tmp_path)
+        pytest.skip(f"its shortest cell, {done.key}, took {seconds} s")
+    assert_comes_out(file, done, tmp_path)
 
 
 @pytest.mark.filterwarnings("ignore:feature . is constant")  # what choose from a grid say so of some samples

@@ -185,7 +185,8 @@ class WithoutTags:
 
 def test_steps_that_have_read_the_labels_of_rows_left_out_are_named():
     X, y = load_iris(return_X_y=True)
-    model, says = RiskCalibrationCV(CategoricalNB(prior_strength=1.0)), "MDLDiscretizer has read the labels of the rows"
+    says = "MDLDiscretizer has read the labels of the rows"
+    model = RiskCalibrationCV(CategoricalNB(prior_strength=1.0), target_weights=[1.0], cv=2)
     cuts = make_column_transformer((MDLDiscretizer(), [0, 1, 2]), ("drop", [3]))
     for steps in ([MDLDiscretizer()], [cuts, "passthrough"], [make_pipeline(MDLDiscretizer())]):
         with pytest.warns(UserWarning, match=says) as caught:
@@ -193,7 +194,7 @@ def test_steps_that_have_read_the_labels_of_rows_left_out_are_named():
         assert caught[0].filename == __file__
     with pytest.warns(UserWarning, match=says):
         make_pipeline(MDLDiscretizer(), make_pipeline("passthrough", model)).fit(X, y)
-    tree, plain = DecisionTreeClassifier(random_state=0), RiskCalibrationCV(LDA())
+    tree, plain = DecisionTreeClassifier(random_state=0), RiskCalibrationCV(LDA(), target_weights=[1.0], cv=2)
     several = SequentialFeatureSelector(tree, n_features_to_select=2, cv=2)
     for step in SelectKBest(k=2), SelectFromModel(tree), several, NeedsLabels():
         with pytest.warns(UserWarning, match=f"{type(step).__name__} has read the labels of the rows"):

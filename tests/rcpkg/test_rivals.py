@@ -8,7 +8,7 @@ from scipy.stats import t as student
 from sklearn.datasets import load_iris
 from sklearn.dummy import DummyClassifier
 
-from rcpkg import LDA, QDA, RiskCalibration, compare, mask_copies
+from rcpkg import QDA, RiskCalibration, compare, mask_copies
 from rcpkg.rivals import BOOSTING, LOGISTIC, ON_COPIES, OURS, _card, _verdict, rivals
 from rcpkg.table import TableColumns
 
@@ -93,15 +93,16 @@ def test_the_card_has_the_variance_of_nadeau_and_bengio():
     assert str(card).endswith(f"hidden: {card.verdicts['hidden']}")
 
 
-def test_a_model_that_is_right_is_used_and_noise_is_not():
+def test_a_model_that_is_right_is_used_and_noise_is_not(capsys):
     rng = np.random.default_rng(0)
     y = np.arange(240) % 2
     X = rng.standard_normal((240, 6)) * np.where(y, 0.7, 1.4)[:, None]
     card = compare(X, y, RiskCalibration(QDA()), cv=3)
     assert card.table.learner.unique().tolist() == [OURS, LOGISTIC, BOOSTING, ON_COPIES]
     assert card.verdicts["complete"] == "use it"
-    useless = compare(*load_iris(return_X_y=True), DummyClassifier(strategy="prior"), cv=2)
+    useless = compare(*load_iris(return_X_y=True), DummyClassifier(strategy="prior"), cv=2, verbose=1)
     assert useless.verdicts["complete"].startswith("take ")
+    assert capsys.readouterr().out.startswith("fold 1 of 2, rcpkg: log-loss ")
 
 
 @pytest.mark.slow
@@ -113,8 +114,3 @@ def test_a_raw_table_is_compared():
     pd.testing.assert_frame_equal(card.table, again.table)
     assert (card.table[card.table.learner == OURS].difference == 0).all()
     assert set(card.verdicts) == {"complete", "hidden"}
-
-
-def test_verbose_says_where_it_is(capsys):
-    compare(*load_iris(return_X_y=True), LDA(), cv=2, verbose=1)
-    assert capsys.readouterr().out.startswith("fold 1 of 2, rcpkg: log-loss ")

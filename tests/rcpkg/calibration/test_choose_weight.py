@@ -385,7 +385,7 @@ def test_folds_on_several_processes_give_the_same():
 def test_a_scorer_is_what_the_best_has_most_of(scoring):
     """The mean over folds of what it gives the learner of each weight, and the closed form."""
     X, y = load_breast_cancer(return_X_y=True)
-    X, weights, folds = X[:, :5], [0.1, 1.0, 10.0], StratifiedKFold(3)
+    X, y, weights, folds = X[::3, :5], y[::3], [0.1, 1.0, 10.0], StratifiedKFold(3)
     found = RiskCalibrationCV(GaussianNB(), target="pooled", target_weights=weights, cv=folds, scoring=scoring).fit(
         X, y
     )
@@ -427,7 +427,7 @@ def drawn_by_the_model(n):
 
 @pytest.mark.parametrize("cv", ["loo", 3])
 def test_the_closed_form_is_chosen_where_it_does_best(cv):
-    X, y = drawn_by_the_model(150)
+    X, y = drawn_by_the_model(90)
     found = RiskCalibrationCV(GaussianNB(), target="pooled", target_weights=WEIGHTS, cv=cv).fit(X, y)
     results = found.cv_results_
     assert np.isnan(results.target_weight.iloc[-1]) and results.log_loss.idxmin() == len(results) - 1

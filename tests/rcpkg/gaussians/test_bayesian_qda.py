@@ -40,9 +40,9 @@ def small_problem(n=40, d=5, r=3, random_state=0):
 @pytest.mark.parametrize(
     "estimator",
     [
-        *(BayesianQDA(), BDA7(), QuadraticBayes(), RDA(), EDDA(cv=3), NearestMeans()),
+        *(BayesianQDA(), BDA7(), QuadraticBayes(), RDA(), EDDA(models=["EII", "VVI", "VVV"], cv=3), NearestMeans()),
         *(kind() for kind in OF_NEIGHBOURS),
-        *slow(BayesianQDA(seed="trace_pooled"), BDA7(cv=3)),
+        *slow(BayesianQDA(seed="trace_pooled"), BDA7(cv=3), EDDA(cv=3)),
     ],
     ids=repr,
 )
