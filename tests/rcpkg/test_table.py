@@ -151,8 +151,8 @@ def test_containers(container):
 
 @pytest.fixture(scope="module")
 def fitted():
-    X, y = table()
-    return TableClassifier(cv=3, random_state=0).fit(X, y), X, y
+    X, y = table(n=80)
+    return TableClassifier(cv=2, random_state=0).fit(X, y), X, y
 
 
 def test_the_report_tells_what_was_tried(fitted):
