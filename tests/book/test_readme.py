@@ -6,7 +6,7 @@ import pytest
 from conftest import ROOT
 
 
-@pytest.mark.slow  # in the quick suite the example of `rcpkg.compare` runs
+@pytest.mark.slow  # in the quick suite `test_rivals` compares two tables
 def test_example_runs_as_printed(capsys):
     (example,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
     exec(compile(example, "README.md", "exec"), {})

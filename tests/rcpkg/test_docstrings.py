@@ -24,7 +24,7 @@ from rcpkg.gaussians.classifier import Grid, GridClassifier
 
 ROOT = Path(__file__).resolve().parents[2]
 MODULES = [m.name for m in pkgutil.walk_packages(rcpkg.__path__, "rcpkg.") if not m.name.endswith("__main__")]
-COSTLY = "rcpkg.table", "rcpkg.rivals"  # their examples fit many candidates, and rivals
+COSTLY = "rcpkg.table", "rcpkg.rivals"  # tried by `test_table` and `test_rivals`
 ABSTRACT = ("ClosedFormClassifier", "GenerativeClassifier")
 PUBLIC = {name: getattr(rcpkg, name) for name in rcpkg.__all__ if name not in ABSTRACT}
 ESTIMATORS = {n: kind for n, kind in PUBLIC.items() if inspect.isclass(kind) and issubclass(kind, BaseEstimator)}
@@ -64,7 +64,6 @@ def parameters(kind: type) -> dict[str, inspect.Parameter]:
     return {name: p for name, p in inspect.signature(kind).parameters.items() if p.kind in named}
 
 
-# that of TableClassifier tries all its candidates, as `test_table` does in the quick suite
 @pytest.mark.parametrize("module", [*(name for name in MODULES if name not in COSTLY), *slow(*COSTLY)])
 def test_examples_run(module):
     """All examples in the source of a module are found and give what they print."""
