@@ -1,7 +1,7 @@
-"""A plugin of pytest for nbval: kernels are forked from a process that has imported what all chapters import.
+"""A plugin of pytest for nbval: kernels are forked from a process that has imported what most notebooks import.
 
-An import counts again in each of over forty kernels; here it counts once. What a notebook imports itself, and whether
-it imports all that it uses, is seen where `notebooks.py` stores its outputs, in a kernel of its own.
+So an import costs once what it costs in a kernel. Whether a notebook imports what it uses is seen where `notebooks.py`
+stores its outputs, in a kernel of its own.
 """
 
 import multiprocessing
@@ -15,31 +15,31 @@ from jupyter_client.provisioning import local_provisioner
 COMMON = ["rcbook.checking", "rcbook.experiments", "rcbook.figures", "rcpkg.plotting", "rcpkg.table"]
 FORKS = multiprocessing.get_context("forkserver")
 FORKS.set_forkserver_preload(["ipykernel.ipkernel", "warm_kernels", *COMMON])
-os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"  # which matplotlib reads where it is imported
+os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"  # matplotlib reads it when it is imported
 
 
-def run(connection: str, folder: str, environment: dict[str, str]) -> None:
+def run(arguments: list[str], folder: str, environment: dict[str, str]) -> None:
     """Be a kernel, in a session of its own."""
     from ipykernel.kernelapp import launch_new_instance
 
     os.setsid()
     os.chdir(folder)
     os.environ.update(environment)
-    pd.set_option("display.max_columns", 20)  # as pandas has it where a kernel imports it
-    launch_new_instance(argv=["-f", connection])
+    pd.set_option("display.max_columns", 20)  # as where a kernel imports pandas
+    launch_new_instance(argv=arguments)
 
 
-class Forked:
-    """What Jupyter wants to know of the process of a kernel."""
+class Fork:
+    """A kernel's process as `jupyter_client` knows it, which takes a `subprocess.Popen`."""
 
     stdin = stdout = stderr = None
 
     def __init__(self, command: list[str], cwd: str, env: dict[str, str], **_: Any) -> None:
-        connection = command[command.index("-f") + 1]
-        self.process = FORKS.Process(target=run, args=(connection, cwd, env))
+        arguments = command[command.index("ipykernel_launcher") + 1 :]
+        self.process = FORKS.Process(target=run, args=(arguments, cwd, env))
         self.process.start()
         self.pid = self.process.pid
-        while os.getpgid(self.pid) != self.pid:  # until it has a session: signals go to its group
+        while os.getpgid(self.pid) != self.pid:  # until it has its session, whose group signals go to
             time.sleep(0.001)
 
     def poll(self) -> int | None:
@@ -49,8 +49,5 @@ class Forked:
         self.process.join()
         return self.process.exitcode
 
-    def send_signal(self, signal: int) -> None:
-        os.kill(self.pid, signal)
 
-
-local_provisioner.launch_kernel = Forked
+local_provisioner.launch_kernel = Fork
