@@ -140,7 +140,8 @@ def one_thread_if_small(fit: Fit) -> Fit:
 
     @wraps(fit)
     def limited(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
-        small = np.prod(getattr(X, "shape", np.inf)) <= SMALL
+        sizes = [n if isinstance(n, int) else np.inf for n in getattr(X, "shape", [np.inf])]
+        small = np.prod(sizes) <= SMALL
         if not small or not _LIMITING.acquire(blocking=False):
             return fit(self, X, *args, **kwargs)
         try:

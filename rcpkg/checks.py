@@ -211,6 +211,12 @@ def feature_name(table: Any, j: int) -> str:
     return f"feature {j}" if names is None else f"feature {names[j]!r}"
 
 
+def has_other_columns(estimator: Any, X: Any) -> bool:
+    """Whether a frame names other columns than the training rows, or in another order."""
+    known = getattr(estimator, "feature_names_in_", getattr(estimator, "_columns", None))
+    return known is not None and hasattr(X, "columns") and list(X.columns) != list(known)
+
+
 def _is_text(value: Any) -> bool:
     """Whether a value is a string that is no number."""
     if not isinstance(value, str):
@@ -231,15 +237,16 @@ def _explain(estimator: BaseEstimator, X: Any) -> None:
         raise ValueError(f"X must be a table of rows, an array or a frame; got {type(X).__name__}")
     if isinstance(X, list | tuple) and rows.ndim == 1 and len({np.size(row) for row in X}) > 1:
         raise ValueError("X must be a table; its rows differ in length")
-    if isinstance(X, list | tuple) and rows.ndim == 1 and len(X) and kind_of(type(X[0])) == NESTED:
-        raise ValueError(f"X must be a table; its rows are of type {type(X[0]).__name__}: give pd.DataFrame(X)")
+    if rows.ndim == 1 and len(rows) and kind_of(type(rows[0])) == NESTED:
+        kind = type(rows[0]).__name__
+        raise ValueError(f"X must be a table; its rows are of type {kind}: give pd.DataFrame(list(X))")
     for j, values in enumerate(rows.T if rows.ndim == 2 else ()):
         text = next(filter(_is_text, values), None)
         if text is not None:
             raise ValueError(
                 f"{feature_name(X, j)} holds text ({text!r}); {type(estimator).__name__} takes numbers: encode it "
-                "(OneHotEncoder, OrdinalEncoder of sklearn.preprocessing), or give it to CategoricalNB, which takes "
-                "text, as a block of a ProductModel"
+                "(OneHotEncoder, OrdinalEncoder of sklearn.preprocessing), give it to CategoricalNB, which takes text, "
+                "as a block of a ProductModel, or give the whole table to TableClassifier"
             )
 
 
@@ -251,6 +258,11 @@ def validate(estimator: BaseEstimator, X: ArrayLike, *y: ArrayLike, reset: bool)
     if tags.sparse and issparse(X):
         X = summed(X)
     checks = {"accept_sparse": "csr" if tags.sparse else False, "dtype": np.float64}
+    if not reset and not hasattr(estimator, "feature_names_in_") and has_other_columns(estimator, X):
+        raise ValueError(
+            f"The feature names should match those that were passed during fit, {estimator._columns}, in their order; "
+            f"got {list(X.columns)}"
+        )
     sums_out = can(estimator, MARGINALS)
     finite = "allow-nan" if tags.allow_nan or (sums_out and not y) else True
     try:
@@ -267,6 +279,10 @@ def validate(estimator: BaseEstimator, X: ArrayLike, *y: ArrayLike, reset: bool)
         if why and finite is True and pd.isna(entries).any():
             raise ValueError(f"X contains NaN or other missing values, {why}") from None
         raise
+    if reset:  # names that are no strings, of which scikit-learn takes no notice
+        vars(estimator).pop("_columns", None)
+        if isinstance(X, pd.DataFrame) and not hasattr(estimator, "feature_names_in_"):
+            estimator._columns = X.columns.tolist()
     X = valid[0] if y else valid
     X = csr_array(X) if issparse(X) else X
     return (X, valid[1]) if y else X

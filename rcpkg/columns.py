@@ -136,6 +136,8 @@ def _objects(series: nw.Series) -> NDArray[np.object_]:
 
 def unmasked(X: Any) -> Any:
     """X, with NaN in the place of what a mask hides."""
+    if isinstance(X, list | tuple) and any(isinstance(row, np.ma.MaskedArray) for row in X):
+        X = np.ma.array(X)
     if not isinstance(X, np.ma.MaskedArray):
         return X
     if not np.any(X.mask):
@@ -144,7 +146,10 @@ def unmasked(X: Any) -> Any:
 
 
 def in_table(X: Any) -> Any:
-    """X with batches of rows and arrays of pyarrow as the tables and columns that other packages know."""
+    """X, batches of rows and arrays of pyarrow as the tables and columns that other packages know, and tuples, which are
+    parts of encoded rows elsewhere, as lists; refuses frames that are not in memory."""
+    if isinstance(X, tuple):
+        return list(X)
     if type(X).__module__ == "pyarrow.lib":
         import pyarrow
 
@@ -152,6 +157,14 @@ def in_table(X: Any) -> Any:
             return pyarrow.Table.from_batches([X])
         if isinstance(X, pyarrow.Array):
             return pyarrow.chunked_array([X])
+    if hasattr(X, "collect") or hasattr(X, "compute"):
+        import narwhals.stable.v2 as nw
+
+        if isinstance(nw.from_native(X, pass_through=True), nw.LazyFrame):
+            raise ValueError(
+                f"X and y must be in memory; got a {type(X).__name__} of {type(X).__module__.partition('.')[0]}: "
+                "collect or compute it first, or take Rows.from_dask"
+            )
     return X
 
 
@@ -274,6 +287,8 @@ def as_labels(y: Any, name: str = "y") -> Any:
     if y is None:
         return y
     array = _in_array(y)
+    if array.dtype.kind == "O" and array.ndim == 0:
+        raise ValueError(f"{name} must be a column of labels, an array or a list; got {type(y).__name__}")
     labels = array.astype(object).ravel() if array.dtype.kind == "T" else array.ravel()
     missing: Any = labels.dtype.kind == "f" and np.isnan(labels)
     if labels.dtype.kind == "O":
@@ -292,9 +307,12 @@ def as_labels(y: Any, name: str = "y") -> Any:
             f"{name} holds {TEXT if TEXT in kinds else BOOLEANS} and other labels: make all of it text with astype(str)"
         )
     if labels.dtype.kind == "O" and len(labels) and kinds != {TEXT}:
-        labels = np.array(labels.tolist())
-        if labels.dtype.kind not in "biuf":
-            raise ValueError(f"{name} holds integers beyond 64 bits: make them text with astype(str)")
+        exact = labels.tolist()
+        labels = np.array(exact)
+        if labels.dtype.kind not in "biuf" or labels.tolist() != exact:  # floats of large integers
+            raise ValueError(
+                f"{name} holds integers beyond 64 bits, or that floats cannot tell apart: make them text by astype(str)"
+            )
     return labels.reshape(array.shape)
 
 

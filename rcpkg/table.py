@@ -99,9 +99,11 @@ class TableColumns(TransformerMixin, Estimator):
 
     def fit(self, X: Any, y: ArrayLike | None = None) -> Self:
         """Decide what the columns are."""
-        frame = as_frame(X)
+        self._levels = levels_of(X)
+        frame = as_frame(X, self._levels)
         self.columns_ = _columns_of(frame) if self.columns is None else self.columns
         numbers = frame[self.columns_.numbers].astype(float)
+        self._text = [name for name in frame if not pd.api.types.is_numeric_dtype(frame[name].dtype)]
         self._known, self._range = list(frame.columns), (numbers.min().to_numpy(), numbers.max().to_numpy())
         self._power = self._cuts = None
         if self.columns_.skewed:
@@ -113,7 +115,7 @@ class TableColumns(TransformerMixin, Estimator):
 
     def transform(self, X: Any) -> pd.DataFrame:
         """The numbers and the categories of rows, by their names."""
-        frame = as_frame(X)
+        frame = as_frame(X, self._levels)
         if list(frame.columns) != self._known:
             raise ValueError(f"X must have the columns of the training rows, {self._known}; got {list(frame.columns)}")
         numbers = pd.DataFrame({name: _as_numbers(frame, name) for name in self.columns_.numbers}, index=frame.index)
@@ -122,22 +124,32 @@ class TableColumns(TransformerMixin, Estimator):
             numbers = pd.DataFrame(self._cuts.transform(numbers), columns=numbers.columns)
         elif self._power is not None:
             numbers[self.columns_.skewed] = self._power.transform(numbers[self.columns_.skewed])
-        texts = {name: _as_text(frame[name]) for name in self.columns_.categories}
+        texts = {name: _as_text(_as_in_training(frame, name, name in self._text)) for name in self.columns_.categories}
         return pd.DataFrame({**dict(numbers.items()), **texts})
 
 
-def as_frame(X: Any) -> pd.DataFrame:
-    """X as a frame whose columns, with names that are strings, are numbers or text."""
-    X = X.rename(columns=str) if isinstance(X, pd.DataFrame) else X
-    ordered = {
-        name: column.cat.codes.where(column.notna())
-        for name, column in (X.items() if isinstance(X, pd.DataFrame) else ())
-        if isinstance(column.dtype, pd.CategoricalDtype) and column.cat.ordered
-    }
-    X = in_columns(X)
+def levels_of(X: Any) -> dict[str, list[Any]]:
+    """The categories of the columns of a frame of pandas that are ordered, by their names."""
+    columns = X.rename(columns=str).items() if isinstance(X, pd.DataFrame) else ()
+    ordered = {name: x.dtype for name, x in columns if isinstance(x.dtype, pd.CategoricalDtype) and x.dtype.ordered}
+    return {name: dtype.categories.tolist() for name, dtype in ordered.items()}
+
+
+def as_frame(X: Any, levels: dict[str, list[Any]] | None = None) -> pd.DataFrame:
+    """X as a frame whose columns, with names that are strings, are numbers or text.
+
+    Ordered categories are their places among the ``levels`` of training, by default those of X, whatever levels rows
+    to predict declare; NaN where they are none of them.
+    """
+    levels = levels_of(X) if levels is None else levels
+    X = in_columns(X.rename(columns=str) if isinstance(X, pd.DataFrame) else X)
     X = X if isinstance(X, pd.DataFrame) else pd.DataFrame(np.asarray(X)).infer_objects()
     frame = X.rename(columns=str).reset_index(drop=True)
-    return frame.assign(**{name: codes.to_numpy(float) for name, codes in ordered.items()})
+    for name in levels.keys() & set(frame.columns):
+        column = _as_in_training(frame, name, any(isinstance(level, str) for level in levels[name]))
+        places = pd.Index(levels[name], dtype=object).get_indexer(column.astype(object))
+        frame[name] = np.where(places < 0, np.nan, places)
+    return frame
 
 
 def _as_numbers(frame: pd.DataFrame, name: str) -> pd.Series:
@@ -202,10 +214,19 @@ def _columns_of(frame: pd.DataFrame) -> Columns:
     return Columns(numbers, skewed, categories)
 
 
+def _as_in_training(frame: pd.DataFrame, name: str, was_text: bool) -> pd.Series:
+    """A column, as text if it ``was_text`` in training, or as floats."""
+    column = frame[name]
+    if not was_text:
+        return _as_numbers(frame, name)
+    if pd.api.types.is_numeric_dtype(column.dtype) and column.notna().any():
+        j = frame.columns.get_loc(name)
+        raise ValueError(f"{feature_name(frame, j)} holds numbers, and held text in training: make them the same text")
+    return column
+
+
 def _as_text(column: pd.Series) -> NDArray[np.object_]:
     """Values as text, None where they are missing."""
-    if pd.api.types.is_numeric_dtype(column.dtype):
-        column = column.astype(float)
     return np.array([None if pd.isna(value) else str(value) for value in column], dtype=object)
 
 
@@ -451,11 +472,12 @@ class TableClassifier(GenerativeClassifier):
 
     def _check_rows(self, X: Any, y: ArrayLike, reset: bool = True) -> tuple[pd.DataFrame, NDArray]:
         y = super()._check_rows(_numbers_in_place_of(X), y, reset)[1]
-        return as_frame(X), y
+        self._levels = levels_of(X)
+        return as_frame(X, self._levels), y
 
     def _check_X(self, X: Any) -> pd.DataFrame:
         super()._check_X(_numbers_in_place_of(X))
-        return as_frame(X)
+        return as_frame(X, self._levels)
 
     def _candidates(self, frame: pd.DataFrame, y: NDArray[np.intp], seed: int) -> list[Candidate]:
         if isinstance(given := self.candidates, str) and given == "auto":

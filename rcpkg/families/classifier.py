@@ -19,7 +19,7 @@ from rcpkg.capabilities import require
 from rcpkg.checks import check_number, check_weights, feature_name, number_labels, warn
 from rcpkg.columns import as_labels
 from rcpkg.families.family import ClassPrior, Family
-from rcpkg.families.portions import BlockSummary, check_blocks, check_same_columns, describe_block, numbered
+from rcpkg.families.portions import COLUMNS, BlockSummary, check_blocks, check_same_columns, describe_block, numbered
 from rcpkg.families.scorer import FORMAT, Scorer
 from rcpkg.families.statistics import Statistics, finite
 from rcpkg.rows import Block, Blocks, Rows
@@ -232,7 +232,7 @@ class ClosedFormClassifier(GenerativeClassifier):
 
     def _set_columns(self, seen: list[BlockSummary]) -> None:
         """Names and numbers of the columns, as the blocks have them."""
-        vars(self).update(seen[0].columns)
+        self.__dict__ = {name: value for name, value in vars(self).items() if name not in COLUMNS} | seen[0].columns
 
     def _all_representatives(self, seen: list[BlockSummary]) -> Array:
         """The representatives of all blocks."""

@@ -11,7 +11,7 @@ from pandas.api.types import is_numeric_dtype
 from scipy.sparse import issparse
 
 from rcpkg.base import Array
-from rcpkg.checks import feature_name
+from rcpkg.checks import feature_name, has_other_columns
 from rcpkg.columns import in_columns
 from rcpkg.families.classifier import ClosedFormClassifier, ConjugateClassifier
 from rcpkg.families.portions import BlockSummary
@@ -65,7 +65,7 @@ class NamedCategories(ClosedFormClassifier):
         X = in_columns(X)
         if reset:
             self._names = {}
-        if (holds_numbers(X) and not self._names) or (not reset and self._has_other_columns(X)):
+        if (holds_numbers(X) and not self._names) or (not reset and has_other_columns(self, X)):
             return X
         objects = X.to_numpy(dtype=object) if isinstance(X, pd.DataFrame) else np.asarray(X, dtype=object)
         if objects.ndim != 2:
@@ -92,11 +92,6 @@ class NamedCategories(ClosedFormClassifier):
             self._names = names
         columns = getattr(X, "columns", None)
         return codes if columns is None else pd.DataFrame(codes, columns=list(columns))
-
-    def _has_other_columns(self, X: Any) -> bool:
-        """Whether a frame names other columns than the training rows, or in another order: validation refuses it."""
-        known, columns = getattr(self, "feature_names_in_", None), getattr(X, "columns", None)
-        return known is not None and columns is not None and list(columns) != list(known)
 
 
 class CategoricalClassifier(NamedCategories, ConjugateClassifier):

@@ -18,7 +18,7 @@ from rcpkg.families.constants import BLOCK_SAMPLE, TYPICAL_ROWS
 from rcpkg.families.statistics import Statistics
 from rcpkg.rows import Block, Rows, check_lengths
 
-COLUMNS = ("n_features_in_", "feature_names_in_", "columns_")
+COLUMNS = ("n_features_in_", "feature_names_in_", "_columns", "columns_")
 
 
 class BlockSummary(NamedTuple):

@@ -52,8 +52,8 @@ def _column_numbers(chosen: Any, d: int, names: NDArray | None) -> NDArray[np.in
             raise ValueError("they have more than one axis")
     except (TypeError, ValueError, NotImplementedError) as error:
         raise ValueError(
-            "blocks must choose columns of X by integers, a mask, a slice or a callable, or names of a DataFrame; "
-            f"{chosen!r} does not: {error}"
+            "blocks must choose columns of X by integers, a mask, a slice or a callable, or names of a DataFrame, "
+            f"which a transformer makes after set_output(transform='pandas'); {chosen!r} does not: {error}"
         ) from error
     return np.atleast_1d(np.asarray(columns, dtype=np.intp))
 

@@ -284,7 +284,7 @@ LABELS = {
     "booleans": ([False, True], [False, True]),
     "floats": ([0.0, 2.0], [0.0, 2.0]),
     "text": (["no", "yes"], ["no", "yes"]),
-    "integers beyond 64 bits": ([2**70, 2**70 + 1], "y holds integers beyond 64 bits: make them text"),
+    "integers beyond 64 bits": ([2**70, 2**70 + 1], "y holds integers beyond 64 bits, or that floats cannot tell"),
     "dates": ([DAY, DAY.replace(year=2021)], f"y holds dates or times, {NO_LABELS}"),
     "times": ([datetime.datetime(2020, 1, 1), datetime.datetime(2021, 1, 1)], f"y holds dates or times, {NO_LABELS}"),
     "times of numpy": (list(np.array(["2020", "2021"], "M8[s]")), f"y holds dates or times, {NO_LABELS}"),
@@ -355,6 +355,23 @@ def test_labels_are_what_they_hold(container, labels):
     if container == "array of objects" and not isinstance(outcome, str):
         streamed = GaussianNB().partial_fit(X, y, classes=objects(given))
         assert_array_equal(streamed.classes_, outcome)
+
+
+@pytest.mark.parametrize("labels", [[2**63, 2**63 + 1, -1], [2**53, 2**53 + 1, 0.5]])
+def test_labels_are_never_rounded(labels):
+    """numpy makes floats of integers of both signs beyond 63 bits, and of integers beside floats."""
+    y = [labels[i % 3] for i in range(N)]
+    for model in GaussianNB(), LocalBDA():
+        with pytest.raises(ValueError, match="y holds integers beyond 64 bits, or that floats cannot tell apart"):
+            model.fit(SIZE[:, None], y)
+    with pytest.raises(ValueError, match="classes holds integers beyond 64 bits, or that floats cannot tell apart"):
+        GaussianNB().partial_fit(SIZE[:, None], Y, classes=[0, 1, *labels])
+
+
+@pytest.mark.parametrize("y", [(k for k in Y), dict(enumerate(Y)), set(Y), csr_array(Y[:, None])], ids=type)
+def test_labels_are_a_column(y):
+    with pytest.raises(ValueError, match=f"y must be a column of labels, an array or a list; got {type(y).__name__}"):
+        GaussianNB().fit(SIZE[:, None], y)
 
 
 def test_labels_are_strings_of_numpy():
@@ -493,6 +510,64 @@ def test_columns_of_one_name_are_refused(name):
         GaussianNB().fit(X, Y)
 
 
+NAMES = {"integers": [5, 7], "two levels": [("a", 1), ("b", 1)], "fractions": [0.5, 7.5]}
+
+
+@pytest.mark.parametrize("names", NAMES)
+@pytest.mark.parametrize(
+    "model",
+    [
+        *(GaussianNB(), CategoricalNB(), RiskCalibration(LDA()), Mixture(GaussianNB(), n_components=2, random_state=0)),
+        *(WANBIAC(), BDA7(), LocalBDA(), TableClassifier(candidates=[("nb", GaussianNB())], cv=2, random_state=0)),
+        *(ProductModel([("n", QDA(), [0, 1])]), MDLDiscretizer(), BregmanClustering(n_clusters=2)),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+@pytest.mark.filterwarnings("ignore:rows left out", "ignore:EM ")
+def test_names_that_are_no_strings_keep_their_order(model, names):
+    """scikit-learn takes no notice of them, and columns in another order for those of training."""
+    known = NAMES[names]
+    X = pd.DataFrame(np.column_stack([np.arange(N) % 3, cycled(0, 1)]))
+    X.columns = pd.Index(known, tupleize_cols=names == "two levels")
+    found = clone(model).fit(X, Y)
+    use(found, X)
+    if not isinstance(model, TableClassifier):  # whose columns have names
+        use(found, X.to_numpy())
+    message = re.escape(f"The feature names should match those that were passed during fit, {known}, in their order")
+    for other in (X.iloc[:, ::-1], X.set_axis([8, 9], axis=1), pl.DataFrame(X.to_numpy(), schema=["8", "9"])):
+        with pytest.raises(ValueError, match=message):
+            use(found, other)
+    if isinstance(model, GaussianNB | CategoricalNB):
+        with pytest.raises(ValueError, match=message):
+            clone(model).partial_fit(X, Y, classes=[0, 1]).partial_fit(X.iloc[:, ::-1], Y)
+        blocks = found.fit(Rows.from_arrays(X, Y, block_size=7))
+        with pytest.raises(ValueError, match=message):
+            blocks.predict(X.iloc[:, ::-1])
+        named = blocks.fit(Rows.from_arrays(X.set_axis(["a", "b"], axis=1), Y))
+        assert_array_equal(named.feature_names_in_, ["a", "b"])
+        forgetful = named.fit(Rows.from_arrays(X.to_numpy(), Y))
+        assert not hasattr(forgetful, "feature_names_in_")
+        forgetful.predict(X.iloc[:, ::-1])
+
+
+def test_masks_of_the_rows_of_a_list_are_gaps():
+    hidden, gaps = np.ma.masked_less(SIZE[:, None] * [1.0, -1.0], -1), SIZE[:, None] * [1.0, -1.0]
+    gaps[gaps < -1] = np.nan
+    expected = GaussianNB().fit(gaps, Y).predict_proba(gaps)
+    for rows in (list(hidden), tuple(hidden)):
+        assert_array_equal(GaussianNB().fit(rows, Y).predict_proba(rows), expected)
+        blocks = GaussianNB().fit(Rows.from_arrays(rows, tuple(Y), block_size=7))
+        assert_allclose(blocks.predict_proba(gaps), expected, atol=1e-12)
+
+
+def test_frames_that_are_not_in_memory_are_refused_with_the_remedy():
+    lazy, dask = pl.DataFrame({"size": SIZE}).lazy(), pytest.importorskip("dask.dataframe")
+    for X, what in ((lazy, "LazyFrame of polars"), (dask.from_pandas(frame(SIZE), npartitions=2), "DataFrame of dask")):
+        for call in (*(model.fit for model in (GaussianNB(), CategoricalNB(), LocalBDA())), Rows.from_arrays):
+            with pytest.raises(ValueError, match=f"X and y must be in memory; got a {what}: collect or compute it"):
+                call(X, Y)
+
+
 def test_a_frame_without_columns_is_no_table():
     with pytest.raises(ValueError, match=r"0 feature\(s\) \(shape=\(24, 0\)\) while a minimum of 1 is required"):
         GaussianNB().fit(frame(SIZE)[[]], Y)
@@ -509,6 +584,8 @@ def test_records_are_no_table():
     for model in GaussianNB(), CategoricalNB(), LocalBDA(), RiskCalibrationCV(LDA()):
         with pytest.raises(ValueError, match="X must be a table; its rows are of type dict"):
             model.fit(frame(SIZE).to_dict("records"), Y)
+        with pytest.raises(ValueError, match="X must be a table; its rows are of type"):
+            model.fit(pd.Series([[size] for size in SIZE]), Y)
 
 
 def test_rows_of_numbers_are_not_copied():

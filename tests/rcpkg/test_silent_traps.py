@@ -128,7 +128,7 @@ def test_a_product_says_what_its_blocks_cannot_be_given():
         words.fit(csr_array(STATES), Y)
     table = pd.DataFrame(X, columns=list("abc"))
     named = ProductModel([("size", QDA(), ["a", "b"])])
-    with pytest.raises(ValueError, match=r"by integers.* or names of a DataFrame"):
+    with pytest.raises(ValueError, match=r"by integers.* or names of a DataFrame, which a transformer makes after set"):
         OneVsOneClassifier(named).fit(table, Y)
     numbered = ProductModel([("size", QDA(), [0, 1])])
     assert_array_equal(OneVsOneClassifier(numbered).fit(table, Y).predict(table), named.fit(table, Y).predict(table))

@@ -134,6 +134,48 @@ def test_text_in_a_column_of_numbers_is_named():
     pd.testing.assert_frame_equal(as_text, columns.transform(X))
 
 
+def grades(values, levels, ordered=True):
+    return pd.DataFrame({"grade": pd.Categorical(values, levels, ordered=ordered)})
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_ordered_categories_have_the_order_of_training(whole):
+    """Whatever levels rows to predict declare, and in which order; what is no level is missing."""
+    y = np.arange(60) % 3
+    levels = ["low", "mid", "high"]
+    values = np.array(levels)[np.where(np.arange(60) % 5, y, (y + 1) % 3)]
+    rows, few = grades(values, levels), values != "low"
+    learner = TableClassifier(candidates=[("nb", GaussianNB())], cv=2, random_state=0) if whole else TableColumns()
+    use = (lambda X: model.predict_proba(X)) if whole else (lambda X: model.transform(X).to_numpy())
+    model = learner.fit(rows, y)
+    expected = use(rows)
+    same = [grades(values, ["high", "none", "low", "mid"]), grades(values, levels, ordered=False), rows.astype(str)]
+    for other in (*same, rows.astype(object), pytest.importorskip("polars").DataFrame({"grade": values})):
+        assert_array_equal(use(other), expected)
+    assert_array_equal(use(grades(values[few], ["mid", "high"])), expected[few])
+    assert_array_equal(use(grades(["new"], ["new"])), use(grades([None], levels)))
+    with pytest.raises(ValueError, match="feature 'grade' holds numbers, and held text in training"):
+        use(pd.DataFrame({"grade": y}))
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_categories_are_numbers_or_text_as_in_training(whole):
+    y = np.arange(60) % 2
+    codes = pd.DataFrame({"kind": np.where(np.arange(60) % 5, y, 1 - y)})
+    learner = TableClassifier(candidates=[("nb", CategoricalNB())], cv=2, random_state=0) if whole else TableColumns()
+    model = learner.fit(codes, y)
+    use = model.predict_proba if whole else (lambda X: model.transform(X).to_numpy())
+    ordered = codes.astype(pd.CategoricalDtype([1, 0], ordered=True))
+    for same in (codes.astype(str), codes == 1, codes.astype("category"), ordered):
+        assert_array_equal(use(same), use(codes))
+    with pytest.raises(ValueError, match="feature 'kind' holds 'True', and held numbers in training"):
+        use((codes == 1).astype(str))
+    model.fit(codes.astype(str), y)
+    for other in (codes, codes.astype(float), codes.astype("category")):
+        with pytest.raises(ValueError, match="feature 'kind' holds numbers, and held text in training: make them the"):
+            use(other)
+
+
 @pytest.mark.parametrize("container", ["polars", "list", *slow("array", "arrow")])
 def test_containers(container):
     X, y = table(gaps=0.0)
