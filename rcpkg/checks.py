@@ -71,8 +71,17 @@ def check_number(name: str, value: Any, low: float, *, above: bool = False, inte
         raise refusal(name, f"be {what}{bound}", value)
 
 
+def refuse_labels(name: str, values: Any) -> None:
+    """Refuse labelled values of a parameter that goes by place, so that its labels would be ignored."""
+    axes = values.axes if isinstance(values, pd.Series | pd.DataFrame) else ()
+    if not all(isinstance(axis, pd.RangeIndex) for axis in axes):
+        where = "the order of the features or of classes_"
+        raise ValueError(f"{name} goes by place, and its labels would be ignored: give it as an array, in {where}")
+
+
 def check_numbers(name: str, values: ArrayLike) -> Array:
     """Refuse what is no array of finite numbers."""
+    refuse_labels(name, values)
     try:
         array = np.asarray(values, dtype=float)
     except (TypeError, ValueError):
@@ -112,7 +121,7 @@ def check_cost(cost: ArrayLike | None, classes: NDArray) -> Array | None:
                     f"cost must have the labels {labels} on its rows and its columns; got {axis.tolist()}: name them "
                     "so, or give an array in this order"
                 )
-        cost = cost.loc[labels, labels]
+        cost = cost.loc[labels, labels].to_numpy()
     cost = check_numbers("cost", cost)
     n_classes = len(classes)
     if cost.shape != (n_classes, n_classes):

@@ -146,8 +146,8 @@ def unmasked(X: Any) -> Any:
 
 
 def in_table(X: Any) -> Any:
-    """X, batches of rows and arrays of pyarrow as the tables and columns that other packages know, and tuples, which are
-    parts of encoded rows elsewhere, as lists; refuses frames that are not in memory."""
+    """X, batches of rows and arrays of pyarrow as the tables and columns that other packages know, and tuples as lists,
+    since elsewhere they are the parts of encoded rows; refuses frames that are not in memory."""
     if isinstance(X, tuple):
         return list(X)
     if type(X).__module__ == "pyarrow.lib":

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, issparse
 
 from rcpkg.base import Array
-from rcpkg.checks import check_sequence, refusal
+from rcpkg.checks import check_sequence, refusal, refuse_labels
 from rcpkg.families.constants import LARGEST_CODE
 from rcpkg.families.count_model import CountFamily
 from rcpkg.families.statistics import Statistics
@@ -75,6 +75,7 @@ class StateFamily(CountFamily):
         if self.names:
             text = self._feature_name(min(self.names))
             raise ValueError(f"n_states must be None for text, whose states are its names; {text} holds text")
+        refuse_labels("n_states", self.n_states)
         declared = np.asarray(self.n_states)
         if declared.dtype.kind not in "iu" or declared.shape not in ((), largest.shape) or declared.min() < 1:
             raise refusal("n_states", f"be a positive integer or {len(largest)} of them, one a feature", self.n_states)

@@ -17,9 +17,11 @@ from rcpkg import (
     WANBIAC,
     BayesianQDA,
     BregmanKNN,
+    CategoricalNB,
     ClosedFormClassifier,
     GaussianNB,
     LocalBDA,
+    Mixture,
     NearestMeans,
     QuadraticBayes,
     RiskCalibration,
@@ -94,6 +96,26 @@ def test_a_frame_of_costs_without_the_labels_is_refused():
     for frame in (pd.DataFrame(1 - np.eye(3)), pd.DataFrame(1 - np.eye(3), index=[1, 2, 3])):
         with pytest.raises(ValueError, match=r"cost must have the labels \[1, 2, 3\] on its rows and its columns"):
             BayesianQDA(cost=frame).fit(X, Y)
+
+
+LABELLED = pd.Series([1.0, 2.0, 3.0, 4.0], index=list("dcba"))
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [
+        *(GaussianNB(priors=pd.Series([0.2, 0.3, 0.5], index=[3, 2, 1])), CategoricalNB(n_states=100 * LABELLED)),
+        *(CategoricalNB(prior_strength=LABELLED), GaussianNB(prior_strength=1.0, prior_mean=LABELLED)),
+        QDA(prior_strength=1.0, prior_covariance=pd.DataFrame(np.eye(4), index=list("dcba"), columns=list("dcba"))),
+        *(BayesianQDA(seed=pd.DataFrame(np.eye(4), columns=list("dcba"))), BayesianQDA(class_prior=LABELLED[1:] / 9)),
+        *(LocalBDA(seed=pd.DataFrame(np.eye(4), index=list("dcba"))), Mixture(GaussianNB(), priors=LABELLED[1:] / 9)),
+    ],
+    ids=repr,
+)
+def test_labels_of_values_that_go_by_place_are_refused(learner):
+    table = pd.DataFrame(X, columns=list("abcd"))
+    with pytest.raises(ValueError, match="goes by place, and its labels would be ignored: give it as an array"):
+        learner.fit(table, Y)
 
 
 @pytest.mark.parametrize("kind", [BayesianQDA, BDA7, RDA, EDDA])
