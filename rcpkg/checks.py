@@ -71,17 +71,19 @@ def check_number(name: str, value: Any, low: float, *, above: bool = False, inte
         raise refusal(name, f"be {what}{bound}", value)
 
 
-def refuse_labels(name: str, values: Any) -> None:
-    """Refuse labelled values of a parameter that goes by place, so that its labels would be ignored."""
-    axes = values.axes if isinstance(values, pd.Series | pd.DataFrame) else ()
-    if not all(isinstance(axis, pd.RangeIndex) for axis in axes):
-        where = "the order of the features or of classes_"
-        raise ValueError(f"{name} goes by place, and its labels would be ignored: give it as an array, in {where}")
+def refuse_labels(name: str, values: Any, of: Any = None) -> None:
+    """Refuse a parameter that goes by place and has labels, where these are not the features or the classes ``of`` what
+    is fitted, in their order."""
+    known = [list(getattr(of, attribute, ())) for attribute in ("feature_names_in_", "classes_")]
+    for axis in values.axes if isinstance(values, pd.Series | pd.DataFrame) else ():
+        if not isinstance(axis, pd.RangeIndex) and axis.tolist() not in known:
+            where = "that of the features or of classes_"
+            raise ValueError(f"{name} goes by place, and its labels are in another order than {where}: give an array")
 
 
-def check_numbers(name: str, values: ArrayLike) -> Array:
-    """Refuse what is no array of finite numbers."""
-    refuse_labels(name, values)
+def check_numbers(name: str, values: ArrayLike, of: Any = None) -> Array:
+    """Refuse what is no array of finite numbers, or has labels in another order than what is fitted."""
+    refuse_labels(name, values, of)
     try:
         array = np.asarray(values, dtype=float)
     except (TypeError, ValueError):
@@ -97,9 +99,11 @@ def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
         raise refusal(name, f"be {' or '.join(repr(choice) for choice in choices)}", value)
 
 
-def check_sequence(name: str, values: ArrayLike, low: float, high: float = np.inf, *, above: bool = False) -> Array:
+def check_sequence(
+    name: str, values: ArrayLike, low: float, high: float = np.inf, *, above: bool = False, of: Any = None
+) -> Array:
     """Refuse what is no sequence of finite numbers >= ``low`` (> ``low`` if ``above``) and <= ``high``."""
-    array = check_numbers(name, values)
+    array = check_numbers(name, values, of)
     if array.ndim != 1 or len(array) == 0 or array.max() > high or array.min() < low or (above and array.min() == low):
         bounds = f"{'>' if above else '>='} {low}" + (f" and <= {high}" if high < np.inf else "")
         raise refusal(name, f"be a sequence of one or more numbers {bounds}", values)
@@ -133,11 +137,11 @@ def check_cost(cost: ArrayLike | None, classes: NDArray) -> Array | None:
     return cost
 
 
-def check_priors(priors: ArrayLike | None, n_classes: int, name: str = "priors") -> Array | None:
+def check_priors(priors: ArrayLike | None, n_classes: int, name: str = "priors", of: Any = None) -> Array | None:
     """Validate class probabilities given by the user: r non-negative numbers that sum to one."""
     if priors is None:
         return None
-    priors = check_numbers(name, priors)
+    priors = check_numbers(name, priors, of)
     if priors.shape != (n_classes,):
         raise ValueError(
             f"Number of priors must match number of classes: {name} must hold {n_classes} numbers, one a class; "

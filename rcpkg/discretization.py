@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rcpkg._bases import OneToOneFeatureMixin, TransformerMixin
 from rcpkg.base import Estimator, constructed
-from rcpkg.checks import refusal, validate
+from rcpkg.checks import refusal, refuse_labels, validate
 from rcpkg.linalg import Array
 from rcpkg.rows import Rows, by_block, in_memory
 
@@ -153,6 +153,7 @@ class MDLDiscretizer(OneToOneFeatureMixin, TransformerMixin, Estimator):
 
     def _categorical(self, d: int) -> set[int]:
         """Numbers of the features that are left as they are."""
+        refuse_labels("categorical_features", self.categorical_features, self)
         given = np.empty(0, np.intp) if self.categorical_features is None else np.asarray(self.categorical_features)
         if given.dtype == bool and given.shape == (d,):
             return set(np.flatnonzero(given).tolist())

@@ -23,7 +23,7 @@ from rcpkg.calibration import RiskCalibration, RiskCalibrationCV
 from rcpkg.calibration.choose_weight import TARGET_WEIGHTS
 from rcpkg.calibration.in_view import check_in_view, copies
 from rcpkg.calibration.left_out import mean_and_error
-from rcpkg.checks import check_number, feature_name, warn
+from rcpkg.checks import check_number, feature_name, refuse_labels, warn
 from rcpkg.choice import folds
 from rcpkg.columns import in_columns
 from rcpkg.discretization import MDLDiscretizer
@@ -482,7 +482,12 @@ class TableClassifier(GenerativeClassifier):
     def _candidates(self, frame: pd.DataFrame, y: NDArray[np.intp], seed: int) -> list[Candidate]:
         if isinstance(given := self.candidates, str) and given == "auto":
             gaps = bool(frame.isna().any(axis=None))
-            return candidates_of(self.columns_, np.bincount(y), gaps, self.gaps_in_view, seed)
+            if isinstance(self.gaps_in_view, pd.DataFrame):
+                refuse_labels("gaps_in_view", self.gaps_in_view.iloc[0], self)
+            in_view, kept = self.gaps_in_view, [*self.columns_.numbers, *self.columns_.categories]
+            if np.ndim(in_view) == 2 and np.shape(in_view)[1] == frame.shape[1]:  # patterns, of columns in this order
+                in_view = np.asarray(in_view)[:, frame.columns.get_indexer(kept)]
+            return candidates_of(self.columns_, np.bincount(y), gaps, in_view, seed)
         pairs = given if isinstance(given, list | tuple) else []
         if not pairs or not all(
             isinstance(pair, list | tuple) and len(pair) == 2 and is_classifier(pair[1]) for pair in pairs

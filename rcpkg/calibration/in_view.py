@@ -14,7 +14,7 @@ from scipy.sparse import issparse
 
 from rcpkg.base import Array
 from rcpkg.calibration.constants import PATTERNS
-from rcpkg.checks import check_choice, check_sequence, refusal
+from rcpkg.checks import check_choice, check_sequence, refusal, refuse_labels
 from rcpkg.families import ClosedFormClassifier
 from rcpkg.rows import Block
 
@@ -102,6 +102,8 @@ def shown(block: Block, model: ClosedFormClassifier, gaps_in_view: Any, rng: np.
     ValueError
         Where the ``model`` takes no gaps in training, or as `copies` does.
     """
+    if hasattr(gaps_in_view, "iloc"):
+        refuse_labels("gaps_in_view", gaps_in_view.iloc[0], model)
     found = copies(block.X, gaps_in_view, rng)
     if len(found.X) == block.n:
         return block

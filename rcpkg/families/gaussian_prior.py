@@ -202,7 +202,7 @@ class GaussianPrior(GaussianSettings, Family):
         if _is_name(self.prior_mean):
             if self.prior_mean != "grand":
                 raise refusal("prior_mean", "be numbers or 'grand'", self.prior_mean)
-        elif check_numbers("prior_mean", self.prior_mean).shape not in ((), (d,)):
+        elif check_numbers("prior_mean", self.prior_mean, self).shape not in ((), (d,)):
             raise refusal("prior_mean", f"be 'grand', a finite number or {d} of them, one a feature", self.prior_mean)
         if _is_name(self.prior_covariance):
             if self.prior_covariance not in ("pooled", "diagonal"):
@@ -217,7 +217,7 @@ class GaussianPrior(GaussianSettings, Family):
 
     def _covariance_of(self, prior: float | ArrayLike, d: int) -> Array:
         """Σ₀ as an array, a number standing for its multiple of the identity."""
-        covariance = check_numbers("prior_covariance", prior)
+        covariance = check_numbers("prior_covariance", prior, self)
         return covariance * self.shape.from_diagonal(np.ones(d)) if covariance.ndim == 0 else covariance
 
     def _prior(self, statistics: Statistics) -> tuple[Array | float, Array]:

@@ -1,10 +1,12 @@
 """Conditionally independent blocks of features, each with a model of its own."""
 
+import sys
 from collections.abc import Iterable
 from copy import copy
 from dataclasses import field
 from functools import partial
 from itertools import repeat
+from types import SimpleNamespace
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -17,7 +19,7 @@ from sklearn.utils._indexing import _get_column_indices
 from rcpkg._bases import _BaseComposition
 from rcpkg.base import Array, constructed
 from rcpkg.capabilities import MARGINALS, can
-from rcpkg.checks import feature_name
+from rcpkg.checks import feature_name, refuse_labels
 from rcpkg.columns import in_columns
 from rcpkg.families.classifier import ClosedFormClassifier
 from rcpkg.families.family import ClassPrior, Family, if_all_have
@@ -46,6 +48,8 @@ def _column_numbers(chosen: Any, d: int, names: NDArray | None) -> NDArray[np.in
     """Numbers of the columns, of d, that integers, a slice, a mask or names choose, as in `ColumnTransformer`."""
     X = np.empty((0, d)) if names is None else pd.DataFrame(columns=names)
     try:
+        if isinstance(chosen, pd.Series) and chosen.dtype == bool:
+            refuse_labels("a mask of columns", chosen, SimpleNamespace(feature_names_in_=getattr(X, "columns", ())))
         every = isinstance(chosen, slice) and chosen == slice(None)  # which is taken for a slice of names
         columns = _get_column_indices(X, slice(0, None) if every else chosen)
         if np.ndim(columns) > 1:
@@ -452,10 +456,16 @@ class ProductModel(ProductSettings, NamedCategories, _BaseComposition, family=Pr
         return tags
 
     def _choose_columns(self, X: Any, d: int) -> None:
-        self.columns_ = [
-            _column_numbers(choice(X) if callable(choice) else choice, d, getattr(self, "feature_names_in_", None))
-            for _, _, choice in self._checked_blocks()
-        ]
+        selector = getattr(sys.modules.get("sklearn.compose"), "make_column_selector", ())
+
+        def chosen(choice: Any) -> Any:
+            if not callable(choice):
+                return choice
+            found = choice(X)
+            return X.columns.get_indexer_for(found) if isinstance(choice, selector) else found  # names may be integers
+
+        names = getattr(self, "feature_names_in_", None)
+        self.columns_ = [_column_numbers(chosen(choice), d, names) for _, _, choice in self._checked_blocks()]
 
     def _checked_blocks(self) -> list[tuple[str, ClosedFormClassifier, Any]]:
         names = [name for name, _ in self._named_models]

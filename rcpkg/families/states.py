@@ -35,7 +35,7 @@ class StateFamily(CountFamily):
     def _check_strengths(self, d: int) -> None:
         if np.ndim(self.prior_strength) == 0:
             super()._check_strengths(d)
-        elif len(check_sequence("prior_strength", self.prior_strength, 0)) != d:
+        elif len(check_sequence("prior_strength", self.prior_strength, 0, of=self)) != d:
             raise ValueError(f"prior_strength must hold {d} numbers, one a feature; got {len(self.prior_strength)}")
 
     def representatives(self, X: Array) -> Array:
@@ -75,7 +75,7 @@ class StateFamily(CountFamily):
         if self.names:
             text = self._feature_name(min(self.names))
             raise ValueError(f"n_states must be None for text, whose states are its names; {text} holds text")
-        refuse_labels("n_states", self.n_states)
+        refuse_labels("n_states", self.n_states, self)
         declared = np.asarray(self.n_states)
         if declared.dtype.kind not in "iu" or declared.shape not in ((), largest.shape) or declared.min() < 1:
             raise refusal("n_states", f"be a positive integer or {len(largest)} of them, one a feature", self.n_states)

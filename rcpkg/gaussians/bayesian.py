@@ -132,7 +132,7 @@ class BayesianQDA(PredictiveDensities, MomentClassifier):
             if self.seed not in NAMED_SEEDS:
                 raise refusal("seed", f"be one of {', '.join(NAMED_SEEDS)} or an array", self.seed)
             return dof, seed_matrices(NAMED_SEEDS[self.seed], dof, statistics)
-        seed = check_numbers("seed", self.seed)
+        seed = check_numbers("seed", self.seed, self)
         if seed.shape not in ((d, d), (n_classes, d, d)):
             raise ValueError(f"seed must have shape ({d}, {d}) or ({n_classes}, {d}, {d}); got {seed.shape}")
         if not np.allclose(seed, seed.swapaxes(-2, -1)):

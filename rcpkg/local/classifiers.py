@@ -230,7 +230,7 @@ class BregmanKNN(Pooled, GenerativeClassifier):
     smoothing: ArrayLike = 1.0
 
     def _index(self, X: Array) -> None:
-        smoothing = check_numbers("smoothing", self.smoothing)
+        smoothing = check_numbers("smoothing", self.smoothing, self)
         if smoothing.shape not in [(), (len(self.classes_),)]:
             raise ValueError(
                 f"smoothing must be one number or {len(self.classes_)}, one a class; got {smoothing.shape}"

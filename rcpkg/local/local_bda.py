@@ -106,7 +106,7 @@ class LocalBDA(PerClass, GenerativeClassifier):
         if self._rule != "given":
             variances = self._variances(X[:1], None)[0]
             return np.diag(variances) if self._rule == "diag" else variances.mean() * np.eye(d)
-        seed = check_numbers("seed", self.seed)
+        seed = check_numbers("seed", self.seed, self)
         seed = seed * np.eye(d) if seed.ndim == 0 else seed.copy()
         if seed.shape != (d, d) or not np.allclose(seed, seed.T):
             raise ValueError(f"seed must be a number or a symmetric ({d}, {d}) matrix; got shape {seed.shape}")

@@ -436,6 +436,19 @@ def test_gaps_in_view_are_judged():
     assert seen.log_loss.iloc[1] > blind.log_loss.iloc[1] + 0.02
 
 
+def test_patterns_in_view_hide_the_columns_that_they_name():
+    """Candidates are given the numbers first, and no column without values."""
+    X, y = table(gaps=0.0)
+    X = X[["colour", "size", "smokes"]].assign(void=np.nan)[["void", "colour", "size", "smokes"]]
+    model = TableClassifier(gaps_in_view=X.columns.isin(["colour"])[None, :])
+    with pytest.warns(UserWarning, match="'void' holds missing values only"):
+        model.columns_ = TableColumns().fit(X).columns_
+    numbers, _, categories = model.columns_
+    for candidate in model._candidates(as_frame(X), np.unique(y, return_inverse=True)[1], 0)[1:]:
+        hidden = candidate.model.gaps_in_view[0]
+        assert np.array([*numbers, *categories])[hidden].tolist() == ["colour"]
+
+
 def test_candidates_of_other_tables():
     X, _ = table()
     only = as_frame(X[["colour"]])

@@ -1,5 +1,7 @@
 """What goes wrong without a word elsewhere: refits that fail, costs with labels, groups of rows."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -21,11 +23,14 @@ from rcpkg import (
     ClosedFormClassifier,
     GaussianNB,
     LocalBDA,
+    MDLDiscretizer,
     Mixture,
     NearestMeans,
+    ProductModel,
     QuadraticBayes,
     RiskCalibration,
     RiskCalibrationCV,
+    TableClassifier,
 )
 from rcpkg.base import Classifier
 
@@ -109,13 +114,38 @@ LABELLED = pd.Series([1.0, 2.0, 3.0, 4.0], index=list("dcba"))
         QDA(prior_strength=1.0, prior_covariance=pd.DataFrame(np.eye(4), index=list("dcba"), columns=list("dcba"))),
         *(BayesianQDA(seed=pd.DataFrame(np.eye(4), columns=list("dcba"))), BayesianQDA(class_prior=LABELLED[1:] / 9)),
         *(LocalBDA(seed=pd.DataFrame(np.eye(4), index=list("dcba"))), Mixture(GaussianNB(), priors=LABELLED[1:] / 9)),
+        RiskCalibration(QDA(), gaps_in_view=pd.DataFrame(np.eye(4) > 0, columns=list("dcba"))),
+        TableClassifier(gaps_in_view=pd.DataFrame(np.eye(4) > 0, columns=list("dcba"))),
+        *(ProductModel([("a", QDA(), LABELLED > 2)]), MDLDiscretizer(categorical_features=LABELLED > 2)),
     ],
     ids=repr,
 )
 def test_labels_of_values_that_go_by_place_are_refused(learner):
     table = pd.DataFrame(X, columns=list("abcd"))
-    with pytest.raises(ValueError, match="goes by place, and its labels would be ignored: give it as an array"):
+    with pytest.raises(ValueError, match="goes by place, and its labels are in another order than that of the"):
         learner.fit(table, Y)
+
+
+def test_labels_in_the_order_of_what_is_fitted_are_taken():
+    table = pd.DataFrame(X, columns=list("abcd"))
+    for labelled in (
+        GaussianNB(priors=pd.Series([0.2, 0.3, 0.5], index=[1, 2, 3])),
+        GaussianNB(prior_strength=1.0, prior_mean=table.mean()),
+        QDA(prior_strength=1.0, prior_covariance=table.cov()),
+        CategoricalNB(prior_strength=table.mean(), n_states=table.max().astype(int) + 1),
+        ProductModel([("size", LDA(prior_strength=1.0, prior_mean=table.mean()[1:]), list("bcd"))]),
+        LocalBDA(seed=table.cov()),
+        RiskCalibration(QDA(), gaps_in_view=table > 60, max_iter=3, random_state=0),
+        MDLDiscretizer(categorical_features=table.mean() > 30),
+    ):
+        plain = clone(labelled)
+        for model in (plain, *(block for _, block, _ in getattr(plain, "blocks", ()))):
+            given = model.get_params(deep=False).items()
+            model.set_params(**{name: v.to_numpy() for name, v in given if isinstance(v, pd.Series | pd.DataFrame)})
+        method = "transform" if isinstance(plain, MDLDiscretizer) else "predict_proba"
+        with warnings.catch_warnings(action="ignore"):
+            found, expected = (getattr(model.fit(table, Y), method)(table) for model in (labelled, plain))
+        assert_array_equal(found, expected)
 
 
 @pytest.mark.parametrize("kind", [BayesianQDA, BDA7, RDA, EDDA])

@@ -94,6 +94,16 @@ def test_blocks_without_columns_are_skipped(model, columns):
     assert_allclose(alone.fit(TABLE[columns], Y).predict_proba(TABLE[columns]), told, atol=1e-5)
 
 
+@pytest.mark.parametrize("names", [[2, 1, 0], [7, 5, 2], [("a", 1), ("a", 2), ("b", 1)]])
+def test_selectors_choose_columns_whose_names_are_no_strings(names):
+    """What they return are names, also where these are integers and might be places."""
+    some = TABLE[["kind", "size", "rest"]]
+    found = RECIPE.fit(some.set_axis(names, axis=1), Y)
+    assert_array_equal(np.concatenate(found.columns_), [1, 2, 0])
+    told = found.predict_proba(some.set_axis(names, axis=1))
+    assert_array_equal(told, RECIPE.fit(some, Y).predict_proba(some))
+
+
 @pytest.mark.parametrize("strength", [0.0, 1.0])
 @pytest.mark.parametrize(
     "kind", [GaussianNB, QDA, LDA, SharedVarianceGaussianNB, CategoricalNB, TAN], ids=lambda kind: kind.__name__
