@@ -17,7 +17,7 @@ from rcbook.experiments.comparisons import contest, holm
 from rcbook.experiments.studies import gaps as study
 from rcbook.experiments.studies import what_calibration_keeps as keeps
 from rcbook.experiments.studies.honest_comparison import ROPE
-from rcbook.figures import look
+from rcbook.figures import label_lines, look
 from rcpkg import QDA, RiskCalibration
 from rcpkg.base import Array
 from rcpkg.plotting import markers, palette
@@ -79,7 +79,8 @@ def coherence(flowers: Array, species: Array) -> tuple[Array, Figure, dict[str, 
             ax.plot(spread, expected[:, c], "--", color=palette[c])
         ax.set(title=title, xlabel="sepal length (cm)")
     axes[0].set_ylabel("posterior, petal length hidden")
-    axes[0].legend()
+    places = {"setosa": (5.2, 0.85, "left"), "versicolor": (5.85, 0.7, "center"), "virginica": (6.7, 0.85, "right")}
+    label_lines(axes[0], places)
     return spread, coherence, largest
 
 
@@ -90,8 +91,8 @@ def study_of_gaps(of_arms: Mapping[str, pd.DataFrame], ours: Mapping[str, str]) 
         "boosting, multiple": {**look("boosting"), "ls": "--", "marker": "D", "mfc": "w"},
         "boosting, masked copies": {**look("boosting"), "ls": ":", "marker": "o"},
         "logistic regression, multiple": look("logistic regression"),
-        "forest": {"color": palette[3], "marker": "h"},
-        "nearest neighbours": {"color": palette[5], "marker": "P"},
+        "forest": look("random forest"),
+        "nearest neighbours": look("nearest neighbours"),
         "closed form": look("closed form"),
     }
     KINDS = list(study.KINDS)

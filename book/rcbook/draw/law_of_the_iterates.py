@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from rcbook.experiments.studies import laws_of_calibration as laws
 from rcbook.experiments.studies import rows_left_out
 from rcbook.experiments.studies import size_of_the_test as size_study
-from rcbook.figures import look
+from rcbook.figures import ink, label_lines, look
 from rcpkg import LDA, RiskCalibration
 from rcpkg.calibration.curvature import MinimalForm
 from rcpkg.linalg import Array
@@ -44,7 +44,8 @@ def clouds_of_estimates(samples: int = 120, n: int = 100) -> Figure:
             ax.plot(*found.T, linestyle="", markersize=3, alpha=0.45, **style)
             ax.plot(*line(learner, *rows(30_000, outliers, rng)), linestyle="", markersize=12, mec="black", **style)
             place = (0.97, 0.08, "right") if name == "closed form" else (0.03, 0.9, "left")
-            ax.text(*place[:2], name, color=style["color"], weight="bold", ha=place[2], transform=ax.transAxes)
+            colour = ink(style["color"])
+            ax.text(*place[:2], name, color=colour, weight="bold", ha=place[2], transform=ax.transAxes)
         ax.set(title=title, xlabel="where the log odds are zero", yscale="log", ylim=(0.8, 10))
         ax.set_yticks([1, 2, 4, 8], ["1", "2", "4", "8"])
         ax.minorticks_off()
@@ -114,7 +115,9 @@ def gain(STRENGTHS: tuple[float, float, float], excess: pd.DataFrame) -> Figure:
         ax.set_xticks(place, part.index)
         ax.set(title=f"n = {n:,}", xlabel="updates")
     axes[0].set(ylabel="n × excess log-loss", ylim=(0, None))
-    axes[0].legend(title="share of outliers")
+    places = {"0/√n": (0.2, 0.78, "left"), "0.25/√n": (0.2, 1.62, "left"), "0.5/√n": (1.3, 2.5, "left")}
+    label_lines(axes[1], places)
+    axes[1].text(1.3, 2.68, "share of outliers")
     return gain_figure
 
 
@@ -174,5 +177,7 @@ def leave_one_out_losses() -> tuple[pd.DataFrame, Figure]:
         ax.set(xlabel="weight b", xticks=[0.01, 1, 100], ylim=(0, None))
         ax.minorticks_off()
     axes[0].set(ylabel="log-loss")
-    axes[0].legend()
+    label_lines(
+        axes[0], {"exact": (100, 0.95, "right"), "approximate": (0.02, 2.2, "left"), "training": (100, 0.26, "right")}
+    )
     return left_out, loo_figure
