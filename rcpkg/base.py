@@ -43,7 +43,9 @@ class InvalidStatistics(ValueError):
 
 
 def log_posterior(joint: Array, log_prior: Array | float) -> Array:
-    r"""Log posterior :math:`\log p(y\mid x) = \log p(x, y) - \log\sum_{y'} p(x, y')`, shape (..., r).
+    r"""Log posterior log p(y | x), shape (..., r), from the log joint density.
+
+    .. math:: \log p(y\mid x) = \log p(x, y) - \log\sum_{y'} p(x, y')
 
     ``joint`` is log p(x, y), (..., r). A row that is impossible under every class (all -inf) gets ``log_prior``, (r,).
     """

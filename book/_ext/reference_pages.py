@@ -2,7 +2,9 @@
 
 The fields of a named tuple stand in its signature and are described in its docstring; what Python says of each, "Alias
 for field number 0", is left out. A default that is made anew is an ellipsis, and a function stands by its name. The
-docstring of a property or of data may hold a colon; napoleon would take what is before it for a type.
+docstring of a property or of data may hold a colon; napoleon would take what is before it for a type. Of attributes
+that share a description napoleon makes one field, which Sphinx would take for a name after its type: each gets its own.
+Then names in a row that share a description share an item. Attributes are headed *Attributes*, as in numpydoc.
 ``{other-library}`` shows the stored comparison with another library, values and times.
 """
 
@@ -14,6 +16,7 @@ from docutils import nodes
 from rcbook.experiments.runner import as_printed
 from rcbook.experiments.store import table_path
 from sphinx.application import Sphinx
+from sphinx.domains.python import PyObject
 from sphinx.util.docutils import SphinxDirective
 
 FILE = table_path("study", "beside-pybregman")
@@ -42,6 +45,44 @@ def docstring(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: 
         lines[:1] = re.split(r"(?<=[^:]:) ", lines[0], maxsplit=1)
 
 
+SHARED = re.compile(r":(ivar|vartype) ([^:]*,[^:]*):")
+
+
+def spread(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+    """A field for each of the attributes that napoleon has put into one, with the lines of its description."""
+    found: list[str] = []
+    while lines:
+        field = [lines.pop(0)]
+        if shared := SHARED.match(field[0]):
+            while lines and lines[0].startswith(" "):
+                field.append(lines.pop(0))
+            head = field[0].removeprefix(shared[0])
+            for attribute in shared[2].split(","):
+                found += [f":{shared[1]} {attribute.strip()}:{head}", *field[1:]]
+        else:
+            found += field
+    lines[:] = found
+
+
+def merge(app: Sphinx, doctree: nodes.document) -> None:
+    """One item for names in a row of which the reference says the same."""
+    for fields in doctree.findall(nodes.field_list):
+        for items in fields.findall(nodes.bullet_list):
+            first, text, end = None, "", 0
+            for item in list(items):
+                if first is not None and said(item[0]) == text:
+                    first[end:end] = [nodes.Text(", "), item[0][0]]
+                    end += 2
+                    items.remove(item)
+                else:
+                    first, text, end = item[0], said(item[0]), 1
+
+
+def said(paragraph: nodes.Element) -> str:
+    """What stands behind the name of an item."""
+    return "".join(node.astext() for node in paragraph[1:])
+
+
 class OtherLibrary(SphinxDirective):
     """``{other-library}``: no argument, no content."""
 
@@ -67,4 +108,9 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("autodoc-skip-member", skipped)
     app.connect("autodoc-process-signature", signature)
     app.connect("autodoc-process-docstring", docstring, priority=400)  # before napoleon
+    app.connect("autodoc-process-docstring", spread, priority=600)  # behind it
+    app.connect("doctree-read", merge)
+    for field in PyObject.doc_field_types:
+        if field.name == "variable":
+            field.label = "Attributes"
     return {"parallel_read_safe": True, "parallel_write_safe": True}

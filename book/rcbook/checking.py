@@ -1,4 +1,4 @@
-"""Verdicts of checks: what was tried, how often, and how far it is off, in one line that asserts what it says.
+"""Verdicts of checks: what was tried, how often, and how far it is off, in one line that asserts what it says. ::
 
     checked("7 models, 300 draws", gap("posteriors", ours - theirs, 1e-10), holds("the loss falls", after < before))
 

@@ -37,7 +37,9 @@ from rcpkg.linalg import Array
 
 @dataclass(eq=False, repr=False)
 class BregmanDivergence:
-    r""":math:`d_\phi(x, y) = \phi(x) - \phi(y) - \langle\nabla\phi(y), x - y\rangle`.
+    r"""The Bregman divergence :math:`d_\phi(x, y)` of a convex function :math:`\phi`.
+
+    .. math:: d_\phi(x, y) = \phi(x) - \phi(y) - \langle\nabla\phi(y), x - y\rangle
 
     Parameters
     ----------
@@ -371,8 +373,8 @@ def named_divergence(name: str) -> BregmanDivergence:
 def gaussian_kl(mean_0: ArrayLike, cov_0: ArrayLike, mean_1: ArrayLike, cov_1: ArrayLike) -> Array:
     r"""Relative entropy of Gaussians, the sum of two Bregman divergences.
 
-    .. math:: KL(N_0\|N_1) = \tfrac12 d_{-\log\det}(\Sigma_0, \Sigma_1)
-        + \tfrac12(\mu_0-\mu_1)^\top\Sigma_1^{-1}(\mu_0-\mu_1)
+    .. math:: KL(N_0\|N_1) = {}&\tfrac12 d_{-\log\det}(\Sigma_0, \Sigma_1) \\
+        &+ \tfrac12(\mu_0-\mu_1)^\top\Sigma_1^{-1}(\mu_0-\mu_1)
 
     ``mean_0`` and ``mean_1`` are (..., d), ``cov_0`` and ``cov_1`` (..., d, d).
 

@@ -194,9 +194,16 @@ def expected_squared_error(
 ) -> float:
     r"""Expectation of the integrated squared error over n draws from the uniform distribution on [0, scale].
 
-    An estimate on :math:`[0, cM]`, c >= 1, has for n > 1 :math:`1 - \frac{n}{c(n-1)} + \frac{2c^{-n}}{n-1}`, the
-    unrestricted one :math:`\frac{2nN^2}{(n-1)(N+1)(2N+1)} - 1 + \frac{2n}{(N+1)(n+N)}`. At n = 1 all are infinite, but
-    for the Bayesian parameter estimate with finite ``t2``, which is integrated numerically.
+    For n > 1 the error of an estimate on :math:`[0, cM]` with c >= 1 is
+
+    .. math:: 1 - \frac{n}{c(n-1)} + \frac{2c^{-n}}{n-1},
+
+    and that of the unrestricted one
+
+    .. math:: \frac{2nN^2}{(n-1)(N+1)(2N+1)} - 1 + \frac{2n}{(N+1)(n+N)}.
+
+    At n = 1 all are infinite, but for the Bayesian parameter estimate with finite ``t2``, which is integrated
+    numerically.
 
     The ``name`` is one of `ESTIMATES`. The two distribution estimates have a ``measure``; the parameter estimate has t1
     and t2, with a closed form for ``t2=inf``, c = (n + t1)/(n + t1 - 1). Errors are in units of 1/scale."""

@@ -142,7 +142,7 @@ class Objective:
         One-hot labels of such X.
     sample_weight : array of shape (n,), optional
         And its weights w ≥ 0.
-    rule : function, default=`calibration_weights`
+    rule : function, default=calibration_weights
         Signed weights W of posteriors P and labels Y.
     target : Target, optional
         s̄, m̄ and b.

@@ -7,7 +7,7 @@ Predictive densities are Gaussian ones with the parameters integrated out. Their
 (thesis2007 4.20) relative to :math:`|\Sigma|^{-(d+2)/2}d\mu\,d\Sigma` (measure "fisher", 4.16) or to
 :math:`d\mu\,d\Sigma` ("lebesgue"). With
 
-.. math:: a = n_h + q \text{ (fisher)}, \qquad a = n_h + q - d - 2 \text{ (lebesgue)}, \qquad D_h = S_h + B_h,
+.. math:: a &= n_h + q \text{ (fisher)}, \\ a &= n_h + q - d - 2 \text{ (lebesgue)}, \\ D_h &= S_h + B_h,
 
 the predictive is a multivariate t with :math:`\nu=a-d+1` degrees of freedom, location :math:`\bar x_h`, scale
 :math:`\frac{n_h+1}{n_h\nu}D_h`. It exists if and only if :math:`n_h\ge1`, :math:`\nu>0` and :math:`D_h` is

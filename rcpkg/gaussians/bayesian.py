@@ -67,7 +67,7 @@ class BayesianQDA(PredictiveDensities, MomentClassifier):
     Attributes
     ----------
     dof_ : float
-        q.
+        The exponent q in use.
     seed_ : array of shape (r, d, d)
         The matrices B_h.
     classes_, class_log_prior_, statistics_

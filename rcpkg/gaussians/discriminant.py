@@ -26,7 +26,7 @@ FRIEDMAN_GAMMA = (0.0, 0.25, 0.5, 0.75, 1.0)
 def shrunken_covariances(statistics: ClassStatistics, lam: float, gamma: float) -> Array:
     r"""Friedman's :math:`\hat\Sigma_h(\lambda,\gamma)` (thesis2007 5.1, 5.2), (..., r, d, d), λ and γ in [0, 1]:
 
-    .. math:: (1-\gamma)\hat\Sigma_h(\lambda)+\tfrac{\gamma}{d}\operatorname{tr}(\hat\Sigma_h(\lambda))I,\quad
+    .. math:: (1-\gamma)\hat\Sigma_h(\lambda)+\tfrac{\gamma}{d}\operatorname{tr}(\hat\Sigma_h(\lambda))I, \\
         \hat\Sigma_h(\lambda)=\frac{(1-\lambda)S_h+\lambda S}{(1-\lambda)n_h+\lambda n},
 
     with S the within-class scatter of the ``statistics`` and λ = ``lam``. An empty class at λ = 0 gets zeros. Leading
@@ -63,8 +63,9 @@ class ShrunkenGrid(Grid):
 class RDA(GridClassifier):
     r"""Friedman's regularised discriminant analysis, lambda and gamma chosen by cross-validation.
 
-    .. math:: \hat\Sigma_h(\lambda,\gamma)=(1-\gamma)\hat\Sigma_h(\lambda)+\frac\gamma d\operatorname{tr}
-        (\hat\Sigma_h(\lambda))I,\qquad \hat\Sigma_h(\lambda)=\frac{(1-\lambda)S_h+\lambda S}{(1-\lambda)n_h+\lambda n}
+    .. math:: \hat\Sigma_h(\lambda,\gamma)&=(1-\gamma)\hat\Sigma_h(\lambda)+\tfrac\gamma d\operatorname{tr}
+        (\hat\Sigma_h(\lambda))I, \\
+        \hat\Sigma_h(\lambda)&=\frac{(1-\lambda)S_h+\lambda S}{(1-\lambda)n_h+\lambda n}
 
     Missing values (NaN) are integrated out in predictions; training does not take them.
 
@@ -155,7 +156,7 @@ class EDDA(GridClassifier):
 
     Parameters
     ----------
-    models : sequence of str, default=`EDDA_MODELS`
+    models : sequence of str, default=EDDA_MODELS
         Some of the fourteen, such as "VEI": volume, shape and orientation Equal, Variable or Identity. Leave EVE and
         VVE out where the iterations take too long.
     tol : float, default=1e-8

@@ -103,7 +103,9 @@ def grid_log_predictive(
     r"""Log predictive densities of every class under every (q, seed): thesis2007 (4.22) with (5.13) and beyond.
 
     One eigendecomposition of :math:`\Lambda^{-1/2}S_h\Lambda^{-1/2}` a class and base :math:`\Lambda` serves
-    all multiples c: :math:`S_h+c\Lambda=\Lambda^{1/2}(V\operatorname{diag}(l)V^T+cI)\Lambda^{1/2}`.
+    all multiples c:
+
+    .. math:: S_h+c\Lambda=\Lambda^{1/2}(V\operatorname{diag}(l)V^T+cI)\Lambda^{1/2}.
 
     Parameters
     ----------

@@ -75,8 +75,8 @@ def log_predictive(
 ) -> Array:
     r"""Log predictive density :math:`\log E[\mathcal N_h](x)` of a class (thesis2007 4.22, 4.24, 4.26, 4.28, 5.4, A.8).
 
-    .. math:: \frac{\Gamma(\frac{a+1}2)}{\Gamma(\frac{a-d+1}2)}\Bigl|\pi\tfrac{n+1}nD\Bigr|^{-\frac12}
-        \Bigl(1+\tfrac n{n+1}(x-\bar x)^TD^{-1}(x-\bar x)\Bigr)^{-\frac{a+1}2}
+    .. math:: &\frac{\Gamma(\frac{a+1}2)}{\Gamma(\frac{a-d+1}2)}\Bigl|\pi\tfrac{n+1}nD\Bigr|^{-\frac12} \\
+        &\quad \Bigl(1+\tfrac n{n+1}(x-\bar x)^TD^{-1}(x-\bar x)\Bigr)^{-\frac{a+1}2}
 
     Parameters
     ----------

@@ -92,9 +92,11 @@ def smoothed_probabilities(counts: Array, smoothing: ArrayLike = 1.0) -> Array:
 class LocalNearestMeans(PerClass, GenerativeClassifier):
     r"""The class whose mean of the k nearest rows is nearest.
 
-    Probabilities, and with them costs, are those of spherical unit-variance Gaussians at the local means,
-    :math:`\log p(x,h)=-\frac12\|x-\bar x_h\|^2-\frac d2\log 2\pi-\log r`. They depend on the units,
-    and where these are so large that the constants leave distances no digits, ``fit`` warns.
+    Probabilities, and with them costs, are those of spherical unit-variance Gaussians at the local means:
+
+    .. math:: \log p(x,h)=-\tfrac12\|x-\bar x_h\|^2-\tfrac d2\log 2\pi-\log r.
+
+    They depend on the units, and where these are so large that the constants leave distances no digits, ``fit`` warns.
 
     Parameters
     ----------
@@ -189,8 +191,8 @@ class LocalLinear(Pooled, GenerativeClassifier):
 class BregmanKNN(Pooled, GenerativeClassifier):
     r"""Nearest neighbours with class probabilities of least expected Bregman divergence.
 
-    .. math:: \theta^*_g = \frac{\alpha_g + \lambda_g}{k + \sum_h\lambda_h},\quad
-        \alpha_g = k\sum_{j=1}^k w_j 1(y_j=g),\quad \hat Y = \arg\min_g\sum_h C(g,h)\,\theta^*_h
+    .. math:: \theta^*_g &= \frac{\alpha_g + \lambda_g}{k + \sum_h\lambda_h},\quad
+        \alpha_g = k\sum_{j=1}^k w_j 1(y_j=g), \\ \hat Y &= \arg\min_g\sum_h C(g,h)\,\theta^*_h
 
     Laplace's correction of a weighted vote. Neighbours say nothing of p(x), so ``predict_joint_log_proba`` is the log
     posterior.

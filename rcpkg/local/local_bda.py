@@ -17,8 +17,8 @@ from rcpkg.local.neighbours import Index
 class LocalBDA(PerClass, GenerativeClassifier):
     r"""Local Bayesian discriminant analysis: a Gaussian for the k nearest of each class.
 
-    .. math:: \hat Y &= \arg\min_g\sum_h C(g,h)\,E[N_h](x), \\ E[N_h](x) &\propto |S_h+B|^{-1/2}
-        \Big(1+\tfrac{k}{k+1}(x-\bar x_h)^T(S_h+B)^{-1}(x-\bar x_h)\Big)^{-(k+d+4)/2}
+    .. math:: \hat Y &= \arg\min_g\sum_h C(g,h)\,E[N_h](x), \\ z &= x-\bar x_h, \\ E[N_h](x) &\propto |S_h+B|^{-1/2} \\
+        &\quad \Big(1+\tfrac{k}{k+1}z^T(S_h+B)^{-1}z\Big)^{-(k+d+4)/2}
 
     The Bayesian QDA of (4.22) with q = d + 3 and equal class priors. A class of fewer than k rows gives all it has.
     ``predict_joint_log_proba`` is log E[N_h](x) - log r; as neighbours change with x it is no density of x.

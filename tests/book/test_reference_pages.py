@@ -2,6 +2,8 @@
 
 import pytest
 import reference_pages
+from docutils import nodes
+from docutils.core import publish_doctree
 from rcbook.checking import Part
 
 from rcpkg.calibration import Losses
@@ -32,3 +34,22 @@ def test_a_colon_in_the_docstring_of_a_property_is_no_type():
     lines = ["Rows and pseudo-rows: m + b m̄.", ""]
     reference_pages.docstring(None, "property", "", None, None, lines)
     assert lines == ["Rows and pseudo-rows:", "m + b m̄.", ""]
+
+
+def test_attributes_that_share_a_description_are_fields_each():
+    lines = [":ivar classes_, means_: As in", "    `QDA`.", ":vartype a_, b_: float", ":ivar c_: An array: (d,).", ""]
+    reference_pages.spread(None, "class", "", None, None, lines)
+    assert lines == [
+        *[":ivar classes_: As in", "    `QDA`.", ":ivar means_: As in", "    `QDA`."],
+        *[":vartype a_: float", ":vartype b_: float", ":ivar c_: An array: (d,).", ""],
+    ]
+
+
+def test_names_in_a_row_with_one_description_share_an_item():
+    text = "Of a function:\n\n:Parameters:\n" + "".join(
+        f"    * **{name}** (*int*) – {'No' if name == 'd' else 'As in A'}.\n" for name in "abcde"
+    )
+    doctree = publish_doctree(text)
+    reference_pages.merge(None, doctree)
+    items = [item.astext() for item in doctree.findall(nodes.list_item)]
+    assert items == ["a, b, c (int) – As in A.", "d (int) – No.", "e (int) – As in A."]

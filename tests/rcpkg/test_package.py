@@ -100,6 +100,14 @@ def test_citation_agrees_with_package_changelog_and_bibliography():
     assert [reference["title"] for reference in citation["references"]] == [re.sub("[{}]", "", t) for t in titles]
 
 
+def test_no_work_is_in_the_bibliography_twice():
+    bibliography = (ROOT / "book" / "references.bib").read_text(encoding="utf-8")
+    printed = re.findall(r"^ *title\s*=\s*\{(.*)\},$", bibliography, re.MULTILINE)
+    titles = [re.sub(r"\W", "", title).lower() for title in printed]
+    assert len(titles) == bibliography.count("\n@")
+    assert {title for title in titles if titles.count(title) > 1} == set()
+
+
 def test_a_start_imports_what_is_used_alone():
     """A page in the browser compiles whatever is imported: the package nothing, two classifiers none of these."""
     script = """
