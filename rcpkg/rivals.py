@@ -172,7 +172,7 @@ def compare(
     cv : int, default=5
         Stratified folds.
     random_state : int, optional
-        Of the folds, of what is hidden and of the learners.
+        Seed of the folds, of what is hidden and of the learners.
     verbose : int, default=0
         1 prints a line for each learner and fold.
 

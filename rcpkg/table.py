@@ -330,7 +330,7 @@ class TableClassifier(GenerativeClassifier):
         longer is one fold, and the fit of the model that is taken. The first candidate is tried whatever it costs.
         None: all are tried, which alone gives the same choice each time.
     random_state : int or RandomState, optional
-        Of the folds, of the starts of mixtures and of the gaps in view.
+        Seed of the folds, of the starts of mixtures and of the gaps in view.
     cost : array of shape (r, r), optional
         ``cost[g, h]`` is the cost of predicting class g when the truth is class h: `predict` takes the class of least
         expected cost. Which candidate is taken does not depend on it.

@@ -23,6 +23,7 @@ FILE = table_path("study", "beside-pybregman")
 VALUES = {"direct_formula": "direct formula", "rcpkg": "rcpkg", "pybregman": "pyBregMan"}
 TIMES = {"rcpkg_us": "a pair", "rcpkg_batch_us": "a pair in a batch", "pybregman_us": "a pair of pyBregMan"}
 FUNCTION = re.compile(r"<function ([\w.]+)(?: at 0x\w+)?>")
+LAMBDA = re.compile(r"<function [\w.<>]*<lambda>(?: at 0x\w+)?>|<factory>")
 
 
 def skipped(app: Sphinx, what: str, name: str, member: Any, skip: bool, options: Any) -> bool | None:
@@ -35,7 +36,7 @@ def signature(
 ) -> tuple[str | None, str | None]:
     """Defaults as a reader would write them."""
     if arguments:
-        arguments = FUNCTION.sub(r"\1", arguments.replace("<factory>", "...").replace("<function <lambda>>", "..."))
+        arguments = FUNCTION.sub(r"\1", LAMBDA.sub("...", arguments)).replace(str(1 / 3), "1/3")
     return arguments, returned
 
 
@@ -45,11 +46,12 @@ def docstring(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: 
         lines[:1] = re.split(r"(?<=[^:]:) ", lines[0], maxsplit=1)
 
 
+DEFAULT = re.compile(r"=`([\w.]+)`")  # in a type backticks are shown as they are
 SHARED = re.compile(r":(ivar|vartype) ([^:]*,[^:]*):")
 
 
 def spread(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
-    """A field for each of the attributes that napoleon has put into one, with the lines of its description."""
+    """A field for each of the attributes that napoleon has put into one, with the lines of its description; types."""
     found: list[str] = []
     while lines:
         field = [lines.pop(0)]
@@ -61,7 +63,7 @@ def spread(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: lis
                 found += [f":{shared[1]} {attribute.strip()}:{head}", *field[1:]]
         else:
             found += field
-    lines[:] = found
+    lines[:] = [DEFAULT.sub(r"=\1", line) if line.startswith(":type") else line for line in found]
 
 
 def merge(app: Sphinx, doctree: nodes.document) -> None:

@@ -177,7 +177,8 @@ def classifier_card(entry: Any) -> list[str]:
     entries = classifier_entries()
     rooms = entries.name.map(documented).str.rpartition(".")[0]
     room = rooms[entries.name == entry.name].item()
-    near = (entries.chapter == entry.chapter) if (entries.chapter == entry.chapter).sum() > 1 else rooms == room
+    same = (entries.chapter == entry.chapter) & (rooms == room)
+    near = same if same.sum() > 1 else rooms == room
     beside = entries.name[near & (entries.name != entry.name)]
     see = [f"{{numref}}`Chapter %s <{entry.chapter}>`", f"{{py:obj}}`all parameters <{documented(entry.name)}>`"]
     said = {

@@ -33,7 +33,7 @@ def climb(
     objective : Objective
         What is climbed.
     step : Step
-        How.
+        The rule that leads from one point to the next.
     stop : Stop, optional
         Until when, and which point is meant; ``Converged()`` by default.
     max_iter : int, default=1000

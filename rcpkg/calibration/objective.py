@@ -90,12 +90,12 @@ class Point:
 
     @cached_property
     def natural(self) -> Statistics:
-        """η."""
+        """Natural parameters η of the point."""
         return self.objective.family.natural_parameters(self.parameters)
 
     @cached_property
     def mean(self) -> Statistics:
-        """μ."""
+        """Mean parameters μ of the point."""
         return self.objective.family.mean_parameters(self.parameters)
 
     @cached_property
@@ -114,7 +114,7 @@ class Point:
 
     @property
     def estimate(self) -> float:
-        """The same."""
+        """The promise, or an estimate of it that costs no further pass."""
         return self.promise
 
     @property
@@ -141,8 +141,8 @@ class Objective:
     Y : array of shape (n, r), optional
         One-hot labels of such X.
     sample_weight : array of shape (n,), optional
-        And its weights w ≥ 0.
-    rule : function, default=calibration_weights
+        Weights w ≥ 0 of the rows X.
+    rule : function, default=`calibration_weights`
         Signed weights W of posteriors P and labels Y.
     target : Target, optional
         s̄, m̄ and b.
@@ -313,7 +313,7 @@ class Objective:
 
     @property
     def loss(self) -> str:
-        """The one of the `Losses` whose gradient the rule gives: the log-loss but for `soft_error_weights`."""
+        """Name of the loss that the rule descends: "soft_error" with `soft_error_weights`, else "log_loss"."""
         return "soft_error" if self.rule is soft_error_weights else "log_loss"
 
     def evaluate(self, statistics: Statistics, parameters: Any = None, step: float = 0.0) -> Point:

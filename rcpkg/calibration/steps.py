@@ -23,7 +23,7 @@ ON_INVALID = ("halt", "raise")
 
 @dataclass(frozen=True)
 class Step:
-    """How to get from one point of an objective to the next; settings alone, what a run remembers is the run's.
+    """A rule that leads from one point of an objective to the next. It holds settings; each run keeps its own memory.
 
     >>> from sklearn.datasets import load_iris
     >>> from rcpkg import QDA

@@ -87,7 +87,7 @@ class Path:
 
 @dataclass(frozen=True)
 class Stop:
-    """Never over, and the last point is meant: what a stop changes of this is its own.
+    """A stop that never ends a path and chooses its last point; subclasses change the one or the other.
 
     >>> from sklearn.datasets import load_iris
     >>> from rcpkg import QDA
@@ -115,11 +115,11 @@ class Stop:
 
 @dataclass(frozen=True)
 class Converged(Stop):
-    """Over where the next step promises a gain of at most ``tol``, in nats a row and pseudo-row; 0: never.
+    """Ends a path where the next step promises a gain of at most ``tol``, in nats a row and pseudo-row; 0: never.
 
     A safe step is one of length one, see `Objective.promised_gain`; a model without natural parameters does not
     converge by it. In coordinates it is Newton's, whoever made the step. Without a penalty a model that separates the
-    rows has no optimum: the path is over, "separable", where the log-loss is below √(2 tol). ``certified``: by the
+    rows has no optimum: the path ends, "separable", where the log-loss is below √(2 tol). ``certified``: by the
     Hessian at the last point, and not by what stood for it on the way there.
     """
 
@@ -141,7 +141,7 @@ class Converged(Stop):
 
 
 class SoftErrorRises(Stop):
-    """Over where the training soft error rises; the point before is meant (rc2025 Algorithm 1)."""
+    """Ends a path where the training soft error rises, and chooses the point before (rc2025 Algorithm 1)."""
 
     def over(self, path: Path) -> str:
         return "soft_error" if self._rises(path) else ""
@@ -157,7 +157,7 @@ class SoftErrorRises(Stop):
 
 @dataclass(frozen=True)
 class Best(Stop):
-    """The first point of least ``loss``, a name of the `Losses`, is meant (rc2024: "error"); never over.
+    """Chooses the first point of least ``loss``, a name of the `Losses` (rc2024: "error"), and never ends a path.
 
     ``held_out`` are validated rows, class numbers and weights (or None) on which the loss is taken, the training rows
     if there are none.

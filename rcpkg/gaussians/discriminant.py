@@ -156,7 +156,7 @@ class EDDA(GridClassifier):
 
     Parameters
     ----------
-    models : sequence of str, default=EDDA_MODELS
+    models : sequence of str, default=`EDDA_MODELS`
         Some of the fourteen, such as "VEI": volume, shape and orientation Equal, Variable or Identity. Leave EVE and
         VVE out where the iterations take too long.
     tol : float, default=1e-8

@@ -97,7 +97,7 @@ class Sample:
         return np.where(n > 1, n / np.maximum(n - 1, 1), 1.0)
 
     def take(self, rows: NDArray) -> "Sample":
-        """Some of the rows."""
+        """The sample of the rows with these numbers."""
         weights = None if self.weights is None else self.weights[rows]
         return Sample(self.X[rows], self.y[rows], self.n_classes, weights)
 

@@ -24,6 +24,8 @@ def test_fields_of_named_tuples_have_no_entry_and_methods_have(owner):
         ("(a, history=<factory>)", "(a, history=...)"),
         ("(rule=<function calibration_weights>, b=0.0)", "(rule=calibration_weights, b=0.0)"),
         ("(chosen=<function <lambda>>)", "(chosen=...)"),
+        ("(by_rounding=<function Study.<lambda>>, a=())", "(by_rounding=..., a=())"),
+        ("(*, hidden=0.3333333333333333)", "(*, hidden=1/3)"),
     ],
 )
 def test_defaults_are_as_a_reader_would_write_them(arguments, shown):
@@ -43,6 +45,12 @@ def test_attributes_that_share_a_description_are_fields_each():
         *[":ivar classes_: As in", "    `QDA`.", ":ivar means_: As in", "    `QDA`."],
         *[":vartype a_: float", ":vartype b_: float", ":ivar c_: An array: (d,).", ""],
     ]
+
+
+def test_name_of_a_default_stands_without_backticks_in_a_type():
+    lines = [":param models: Some.", ":type models: sequence of str, default=`EDDA_MODELS`"]
+    reference_pages.spread(None, "class", "", None, None, lines)
+    assert lines[1] == ":type models: sequence of str, default=EDDA_MODELS"
 
 
 def test_names_in_a_row_with_one_description_share_an_item():
