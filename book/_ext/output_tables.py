@@ -5,11 +5,11 @@ A cell that shows a `DataFrame` gets a number, a caption and a label by its meta
 refers to it by ``{numref}`tab-rates```. The caption is MyST. Where a cell shows several tables the entry is a list
 with one such entry for each. ``"least"`` names the columns whose least number is bold, in each group of rows, or is
 ``"column"`` for all of them, ``"row"`` for the least number of each row, or ``{"row": [...]}`` for that of some
-columns, where others hold other numbers. The output itself stays what pandas wrote, which the comparison of outputs
-guards; this module builds a docutils table from it: the names of index and columns stand in one head, numbers and
-their heads at the right, with true minus signs, powers of ten and commas, raw names become words (`rcbook.words`),
-and what is missing a dash. A table in the text is written with the directive ``{table}`` or ``{list-table}``, a title
-and ``:name:``.
+columns, where others hold other numbers; ``"reference"`` names rows that do not compete, such as the truth. The
+output itself stays what pandas wrote, which the comparison of outputs guards; this module builds a docutils table
+from it: the names of index and columns stand in one head, numbers and their heads at the right, with true minus
+signs, powers of ten and commas, raw names become words (`rcbook.words`), and what is missing a dash. A table in the
+text is written with the directive ``{table}`` or ``{list-table}``, a title and ``:name:``.
 """
 
 import re
@@ -101,7 +101,9 @@ def amount(text: str) -> float:
         return float("inf")
 
 
-def emphasised(body: list[list[Cell]], heads: list[str], stubs: int, least: Least) -> list[list[Cell]]:
+def emphasised(
+    body: list[list[Cell]], heads: list[str], stubs: int, least: Least, reference: Sequence[str]
+) -> list[list[Cell]]:
     """The rows with their least numbers bold: of each row, or of each column named, in each group of rows."""
     width = len(heads)
     named = least.get("row", []) if isinstance(least, dict) else least
@@ -115,8 +117,12 @@ def emphasised(body: list[list[Cell]], heads: list[str], stubs: int, least: Leas
         starts = starts if len(starts) < len(body) else [0]
         groups = [range(a, b) for a, b in zip(starts, [*starts[1:], len(body)])]
         sets = [[(row, column) for row in group] for group in groups for column in chosen]
+    names = [row[-width - 1].text for row in body]
+    if unknown := set(reference) - set(names):
+        raise ExtensionError(f"no rows {sorted(unknown)} among {names}")
     body = [list(row) for row in body]
     for places in sets:
+        places = [(row, column) for row, column in places if names[row] not in reference]
         values = [amount(body[row][column - width].text) for row, column in places]
         for (row, column), value in zip(places, values, strict=True):
             if value == min(values) < max(values):
@@ -171,7 +177,7 @@ def row_node(row: list[Cell], sides: list[bool], taken: list[int]) -> nodes.row:
     return node
 
 
-def table(html: str, least: Least = ()) -> list[nodes.Element]:
+def table(html: str, least: Least = (), reference: Sequence[str] = ()) -> list[nodes.Element]:
     """The docutils table of what pandas wrote, after the alignment of its columns for LaTeX."""
     found = BeautifulSoup(html, "html.parser").table
     body = [cells(row) for row in found.tbody.find_all("tr")]
@@ -180,7 +186,7 @@ def table(html: str, least: Least = ()) -> list[nodes.Element]:
     width = sum(cell.columns for cell in head[0])
     sides = numeric(body, width)
     if least:
-        body = emphasised(body, [cell.text for cell in head[-1]][-(width - stubs) :], stubs, least)
+        body = emphasised(body, [cell.text for cell in head[-1]][-(width - stubs) :], stubs, least, reference)
     columns = (nodes.colspec(colwidth=1, stub=int(column < stubs)) for column in range(width))
     group = nodes.tgroup("", *columns, cols=width)
     for kind, rows in ((nodes.thead, head), (nodes.tbody, body)):
@@ -213,8 +219,9 @@ def render_text_html(self: NbElementRenderer, data: MimeData) -> list[nodes.Elem
     options = options if isinstance(options, list) else [options]
     _, outputs = self.renderer.nb_client.code_cell_outputs(data.cell_index)
     position = sum("text/html" in output.get("data", ()) for output in outputs[: data.output_index])
-    rendered = table(data.string, options[position].get("least", ()))
-    named(options[position], rendered[-1], data, self)
+    chosen = options[position]
+    rendered = table(data.string, chosen.get("least", ()), chosen.get("reference", ()))
+    named(chosen, rendered[-1], data, self)
     return rendered
 
 

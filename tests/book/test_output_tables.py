@@ -93,8 +93,8 @@ def test_a_common_name_of_the_columns_goes_above_them():
     assert rows(frame.to_html(), nodes.thead) == [["loss", "variables"], ["10", "20"]]
 
 
-def bold(frame, least):
-    node = output_tables.table(frame.to_html(), least)[-1]
+def bold(frame, least, reference=()):
+    node = output_tables.table(frame.to_html(), least, reference)[-1]
     return [entry.astext() for entry in node.findall(nodes.entry) if list(entry.findall(nodes.strong))]
 
 
@@ -109,6 +109,14 @@ def test_the_least_number_is_bold():
         bold(frame, ["time"])
     with pytest.raises(ExtensionError, match="no columns"):
         bold(frame, {"row": ["cost", "time"]})
+
+
+def test_a_row_that_does_not_compete_is_not_bold():
+    frame = pd.DataFrame({"error": [0.3, 0.2, 0.1]}, index=["closed form", "calibrated", "truth"])
+    assert bold(frame, "column") == ["0.1"]
+    assert bold(frame, "column", ["truth"]) == ["0.2"]
+    with pytest.raises(ExtensionError, match="no rows"):
+        bold(frame, "column", ["law"])
 
 
 def test_a_table_without_an_index_has_no_names_of_rows():

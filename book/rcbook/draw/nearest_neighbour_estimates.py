@@ -93,7 +93,7 @@ def savings(summary: pd.DataFrame) -> Figure:
         xticks=range(len(part)),
         xticklabels=[f"{ratio:g}" for ratio in part.index],
     )
-    ax.legend(loc="upper left")
+    label_lines(ax, {"tricube weights": (3.85, 13, "right"), "equal weights": (4.0, -2, "right")})
     return savings
 
 
@@ -137,5 +137,5 @@ def hindsight(gain: pd.DataFrame) -> Figure:
         xticks=range(len(of_gain)),
         xticklabels=[f"{ratio:g}" for ratio in of_gain.index],
     )
-    ax.legend()
+    label_lines(ax, {"vote": (0.87, 27, "right"), "smoothed vote": (1.13, 27, "left")})
     return hindsight

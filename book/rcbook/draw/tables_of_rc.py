@@ -14,7 +14,7 @@ from rcbook.experiments.scorecard import judged
 from rcbook.experiments.studies.readings_of_rc2024 import columns_explained, judged_readings
 from rcbook.experiments.studies.readings_of_rc2025 import READINGS, stopping_rules
 from rcbook.experiments.studies.tables_of_rc2025 import RC2025_MODELS
-from rcbook.figures import look
+from rcbook.figures import label_lines, look
 from rcbook.words import in_words
 from rcpkg.base import Array
 from rcpkg.plotting import markers, palette
@@ -369,7 +369,7 @@ def log_losses(histories: pd.DataFrame, label_of: Mapping[str, str]) -> pd.DataF
     return pd.DataFrame.from_dict(reached, orient="index").round(2)
 
 
-def digit_curves(MODELS: Mapping[str, tuple[str, str]]) -> Figure:
+def digit_curves() -> Figure:
     """Training error on optdigits along RC and gradient descent."""
     curves = experiments.results("study", "digits-curves")
     curves["iteration"] = curves.metric.str.split("|").str[1].astype(int)
@@ -379,21 +379,16 @@ def digit_curves(MODELS: Mapping[str, tuple[str, str]]) -> Figure:
     ):
         for table, line in zip(pair, ("-", "--")):
             part = curves[curves.setting_value == f"rc2024:{table}"]
-            for method, name in (("RC", "published"), ("GD", "gradient")):
+            for method, name, label in (("RC", "published", "RC"), ("GD", "gradient", "gradient descent")):
                 run = part[part.method == method].sort_values("iteration")
-                ax.plot(
-                    run.iteration,
-                    run["value"],
-                    line,
-                    color=look(name)["color"],
-                    label=f"{method} {MODELS[table][1]}",
-                )
+                label = label if line == "-" else None  # one name is enough for both starts
+                ax.plot(run.iteration, run["value"], line, color=look(name)["color"], label=label)
         ax.set(title=title, xlabel="iteration")
         if title == "QDA":  # RC ends near zero, gradient descent near one
             ax.set_yscale("symlog", linthresh=1e-3)
         ax.set_ylim(bottom=0)
     axes[0].set_ylabel("training error")
-    fig.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=4)
+    label_lines(axes[0], {"RC": (50, 0.03, "left"), "gradient descent": (130, 0.061, "right")})
     return fig
 
 
