@@ -1,7 +1,7 @@
 """What every chapter's page has, without a word of it in the chapters: imports folded, a fold of its symbols, no
 comments (which the index of results and the front page read), the learning rate in upright letters, titles of solutions
-whose links begin with a letter, captions whose first sentence is bold, and checks as one quiet line that names what was
-checked, with the findings and the code behind it.
+whose links begin with a letter, per cent signs beside their numbers, captions whose first sentence is bold, and checks
+as one quiet line that names what was checked, with the findings and the code behind it.
 """
 
 import json
@@ -54,6 +54,21 @@ def begin_with_a_letter(app: Sphinx, doctree: nodes.document, docname: str) -> N
             if first.startswith(" "):
                 first.parent.replace(first, nodes.Text(first.lstrip()))
                 link.parent.insert(link.parent.index(link), nodes.Text(" "))
+
+
+PERCENT = re.compile(r"(?<=\d) %")
+AS_TYPED = nodes.literal | nodes.literal_block | nodes.raw | nodes.math | nodes.math_block | nodes.comment
+
+
+def keep_percent(app: Sphinx, doctree: nodes.document) -> None:
+    """No line begins with a per cent sign: the space before it does not break."""
+    for text in list(doctree.findall(nodes.Text)):
+        if isinstance(text.parent, AS_TYPED) or "%" not in text:
+            continue
+        place = text.parent.index(text)
+        before = text.parent[place - 1].astext()[-1:] if place else ""  # a number that is filled in is a node by itself
+        kept = PERCENT.sub("\u00a0%", before + text).removeprefix(before)
+        text.parent[place] = nodes.Text(kept)
 
 
 END = re.compile(r"[.?!](?=\s|$)")
@@ -113,6 +128,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("source-read", prepare)
     app.connect("doctree-read", set_upright)
     app.connect("doctree-resolved", begin_with_a_letter)
+    app.connect("doctree-read", keep_percent)
     app.connect("doctree-read", set_messages)
     app.add_post_transform(QuietChecks)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -12,6 +12,7 @@ import re
 from typing import Any
 
 import output_tables
+import pandas as pd
 from docutils import nodes
 from rcbook.experiments.runner import as_printed
 from rcbook.experiments.store import table_path
@@ -85,6 +86,16 @@ def said(paragraph: nodes.Element) -> str:
     return "".join(node.astext() for node in paragraph[1:])
 
 
+def rounded(time: float) -> str:
+    """A time to two digits."""
+    return f"{float(f'{time:.2g}'):g}"
+
+
+def span(times: pd.Series) -> str:
+    """The least and the largest of several times."""
+    return f"{rounded(times.min())} to {rounded(times.max())}"
+
+
 class OtherLibrary(SphinxDirective):
     """``{other-library}``: no argument, no content."""
 
@@ -95,8 +106,13 @@ class OtherLibrary(SphinxDirective):
         (versions,) = stored.versions.unique()
         shown = []
         for caption, columns, digits in (
-            (f"All values agree in {alike} of {len(stored)} rows.", VALUES, "{:.4f}".format),
-            (f"Times in microseconds ({versions}).", TIMES, lambda seconds: f"{float(f'{seconds:.2g}'):g}"),
+            (f"Both give the value of the formula in {alike} of {len(stored)} rows.", VALUES, "{:.4f}".format),
+            (
+                f"A pair takes rcpkg {span(stored.rcpkg_us)} microseconds and pyBregMan {span(stored.pybregman_us)}. "
+                f"Versions: {versions}.",
+                TIMES,
+                rounded,
+            ),
         ):
             frame = stored[list(columns)].rename(columns=columns).map(digits)
             tables = output_tables.table(frame.to_html())

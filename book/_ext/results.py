@@ -118,7 +118,8 @@ class ResultsIndex(SphinxDirective):
     def row(self, result: Result) -> list[str | nodes.Node]:
         name = nodes.inline("", "", link("prf", "ref", result.label, result.label), nodes.inline("", " "))
         name += self.inline(result.title)
-        says = nodes.container("", nodes.paragraph("", "", self.inline(result.statement)))
+        statement = result.statement[:1].upper() + result.statement[1:]
+        says = nodes.container("", nodes.paragraph("", "", self.inline(statement)))
         if result.verdict:
             says += nodes.paragraph(text=f"✓ {result.verdict}", classes=["verdict"])
         return [name, says, in_words(result.origin) or UNREVIEWED, held(result.names.split(), result.tests.split())]

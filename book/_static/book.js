@@ -147,8 +147,8 @@
 
   // a long name may break between its parts, and so not within a word
   function markParts() {
-    const NAMES = `article :is(h1, h2, h3, code.literal:not(td *), .classifier-table td:first-child code),
-      .page-toc code.literal`;
+    const NAMES = `article :is(h1, h2, h3, code.literal:not(td *), .classifier-table td:first-child code,
+      .results-index code.literal), .page-toc .nav-link`;
     const PARTS = /(?<=[a-z])(?=[A-Z][a-z])|(?<=[._(=,])(?=\w)/;
     for (const name of document.querySelectorAll(NAMES)) {
       const texts = document.createTreeWalker(name, NodeFilter.SHOW_TEXT);

@@ -49,7 +49,7 @@ WORDS = {
     "squared_bias": "squared bias",
     "std_error": "standard error",
     "target_weight": "weight of the target",
-    "thesis2007": "thesis (2007)",
+    "thesis2007": "Srivastava (2007)",
     "total_squared_difference": "total squared difference",
     "wanbia2014": "Zaidi et al. (2014)",
     "zero_one_loss": "0–1 loss",
