@@ -37,6 +37,12 @@ def test_each_result_says_what_it_states_under_a_label_of_its_own():
     assert [label for label in set(labels) if labels.count(label) > 1] == [], "two results have this label"
 
 
+def test_no_origin_is_a_key_of_the_bibliography():
+    keys = parse_string((ROOT / "book" / "references.bib").read_text(encoding="utf-8"), "bibtex").entries
+    shown = {r.label: set(re.findall(r"\w+", results_pages.in_words(r.origin))) for r in results_pages.results()}
+    assert {label: words & set(keys) for label, words in shown.items() if words & set(keys)} == {}
+
+
 def test_names_that_hold_a_result_exist():
     names = [(result.label, name) for result in results_pages.results() for name in result.names.split()]
     assert names and [found for found in names if list(checks.symbols(f"`{found[1]}`"))] == []
