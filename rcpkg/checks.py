@@ -16,7 +16,7 @@ from sklearn.utils.validation import validate_data
 
 from rcpkg._bases import _BaseComposition
 from rcpkg.capabilities import MARGINALS, Unsupported, can
-from rcpkg.columns import NESTED, as_labels, as_numbers, in_columns, kind_of, summed
+from rcpkg.columns import NESTED, as_labels, as_numbers, in_columns, kind_of, summed, unmasked
 from rcpkg.linalg import Array
 
 
@@ -85,7 +85,7 @@ def check_numbers(name: str, values: ArrayLike, of: Any = None) -> Array:
     """Refuse what is no array of finite numbers, or has labels in another order than what is fitted."""
     refuse_labels(name, values, of)
     try:
-        array = np.asarray(values, dtype=float)
+        array = np.asarray(unmasked(values), dtype=float)
     except (TypeError, ValueError):
         raise refusal(name, "hold numbers", values) from None
     if not np.isfinite(array).all():
@@ -227,7 +227,9 @@ def feature_name(table: Any, j: int) -> str:
 def has_other_columns(estimator: Any, X: Any) -> bool:
     """Whether a frame names other columns than the training rows, or in another order."""
     known = getattr(estimator, "feature_names_in_", getattr(estimator, "_columns", None))
-    return known is not None and hasattr(X, "columns") and list(X.columns) != list(known)
+    if known is None or not hasattr(X, "columns") or list(X.columns) == list(known):
+        return False
+    return not pd.Index(known).equals(X.columns)  # of which NaN equals itself
 
 
 def _is_text(value: Any) -> bool:

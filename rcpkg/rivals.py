@@ -81,7 +81,7 @@ def mask_copies(
     (True, 2.0)
     """
     rates = check_sequence("rates", np.atleast_1d(rates).tolist(), 0.0, 1.0)
-    frame, y = as_frame(X), np.asarray(as_labels(y)).ravel()
+    frame, y = as_frame(X, {}), np.asarray(as_labels(y)).ravel()
     if len(y) != len(frame):
         raise ValueError(f"X has {len(frame)} rows and y {len(y)}: it must hold one a row")
     found = copies(np.where(frame.isna(), np.nan, 1.0), rates, check_random_state(random_state))

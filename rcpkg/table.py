@@ -143,7 +143,10 @@ def as_frame(X: Any, levels: dict[str, list[Any]] | None = None) -> pd.DataFrame
     """
     levels = levels_of(X) if levels is None else levels
     X = in_columns(X.rename(columns=str) if isinstance(X, pd.DataFrame) else X)
-    X = X if isinstance(X, pd.DataFrame) else pd.DataFrame(np.asarray(X)).infer_objects()
+    if not isinstance(X, pd.DataFrame):
+        if np.ndim(X) != 2:
+            raise ValueError(f"X must be a table of rows, an array or a frame; got {type(X).__name__}")
+        X = pd.DataFrame(np.asarray(X)).infer_objects()
     frame = X.rename(columns=str).reset_index(drop=True)
     for name in levels.keys() & set(frame.columns):
         column = _as_in_training(frame, name, any(isinstance(level, str) for level in levels[name]))

@@ -510,7 +510,7 @@ def test_columns_of_one_name_are_refused(name):
         GaussianNB().fit(X, Y)
 
 
-NAMES = {"integers": [5, 7], "two levels": [("a", 1), ("b", 1)], "fractions": [0.5, 7.5]}
+NAMES = {"integers": [5, 7], "one missing": [float("nan"), 7.0], "two levels": [("a", 1), ("b", 1)]}
 
 
 @pytest.mark.parametrize("names", NAMES)

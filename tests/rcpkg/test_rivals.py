@@ -8,7 +8,7 @@ from scipy.stats import t as student
 from sklearn.datasets import load_iris
 from sklearn.dummy import DummyClassifier
 
-from rcpkg import QDA, RiskCalibration, compare, mask_copies
+from rcpkg import QDA, RiskCalibration, Rows, compare, mask_copies
 from rcpkg.rivals import BOOSTING, LOGISTIC, ON_COPIES, OURS, _card, _verdict, rivals
 from rcpkg.table import TableColumns
 
@@ -32,6 +32,21 @@ def test_copies_hide_values_and_nothing_else():
             assert label == y[np.flatnonzero(X["size"] == value)[0]]
     assert_allclose(weight.sum(), len(X))
     assert copies[len(X) :].isna().any(axis=1).all()
+
+
+@pytest.mark.parametrize("levels", [["low", "high", "mid"], [3, 1, 2]])
+def test_copies_of_ordered_categories_have_their_values(levels):
+    """Not their places, which boosting would have learnt from, and then been asked of the values."""
+    grade = pd.Categorical(np.resize(levels[::-1], 20), levels, ordered=True)
+    copies = mask_copies(pd.DataFrame({"grade": grade}), np.arange(20) % 2, random_state=0).X
+    assert_array_equal(copies.grade[:20], grade)
+
+
+def test_what_is_no_table_is_not_compared():
+    for X in (Rows.from_arrays(np.eye(4), np.arange(4)), np.arange(4.0)):
+        for call in (compare, mask_copies):
+            with pytest.raises(ValueError, match="X must be a table of rows, an array or a frame; got"):
+                call(X, np.arange(4) % 2)
 
 
 @pytest.mark.parametrize("rate", [0.2, 0.7])

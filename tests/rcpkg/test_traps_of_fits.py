@@ -126,6 +126,13 @@ def test_labels_of_values_that_go_by_place_are_refused(learner):
         learner.fit(table, Y)
 
 
+def test_masks_of_parameters_hide_numbers():
+    priors, cost = np.ma.array([0.2, 0.3, 0.5], mask=[0, 0, 1]), np.ma.masked_equal(1 - np.eye(3), 0)
+    for learner in GaussianNB(priors=priors), QDA(cost=cost):
+        with pytest.raises(ValueError, match=r"(priors|cost) must hold finite numbers"):
+            learner.fit(X, Y)
+
+
 def test_labels_in_the_order_of_what_is_fitted_are_taken():
     table = pd.DataFrame(X, columns=list("abcd"))
     for labelled in (
