@@ -107,15 +107,24 @@ def folds(
         warnings.filterwarnings("ignore", "The least populated class")  # whose rows are then in some of the folds
         divided = list(check_cv(cv, y, classifier=True).split(X, y, groups))
     for fold in divided:
-        train, test = (position[part[present[part]]] for part in map(_places, fold)) if listed else fold
+        parts = (_places(part, len(present)) for part in fold) if listed else fold
+        train, test = (position[part[present[part]]] for part in parts) if listed else parts
+        if (twice := np.intersect1d(train, test)).size:
+            raise ValueError(
+                f"cv has row {twice[0]} in both parts of a fold: rows that a model has seen do not judge it; leave it "
+                "out of the first"
+            )
         if len(train) and len(test):
             yield train, test
 
 
-def _places(rows: ArrayLike) -> NDArray:
-    """Numbers of rows, of which a mask may tell."""
-    rows = np.asarray(rows)
-    return np.flatnonzero(rows) if rows.dtype == bool else rows
+def _places(rows: ArrayLike, n: int) -> NDArray:
+    """Numbers of rows, of n, of which a mask may tell."""
+    rows = np.asarray(rows) if np.size(rows) else np.empty(0, dtype=np.intp)
+    places = np.flatnonzero(rows) if rows.dtype == bool else rows
+    if places.ndim != 1 or places.dtype.kind not in "iu" or not ((places >= 0) & (places < n)).all():
+        raise refusal("cv", f"number rows from 0 to {n - 1} in each of its folds, or be masks of {n} rows", rows)
+    return places
 
 
 def log_class_prior(counts: Array, rule: str | ArrayLike = "laplace") -> Array:
@@ -127,7 +136,7 @@ def log_class_prior(counts: Array, rule: str | ArrayLike = "laplace") -> Array:
     """
     counts = np.asarray(counts, dtype=float)
     n_classes = counts.shape[-1]
-    if not isinstance(rule, str):
+    if rule is not None and not isinstance(rule, str):
         probabilities = np.broadcast_to(check_priors(rule, n_classes, "class_prior"), counts.shape)
     elif rule == "laplace":
         probabilities = (counts + 1) / (counts.sum(axis=-1, keepdims=True) + n_classes)

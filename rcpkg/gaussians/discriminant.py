@@ -197,7 +197,7 @@ class EDDA(GridClassifier):
     covariances_: ClassVar[Array]
 
     def _grid(self, d: int) -> EDDAGrid:
-        if len(self.models) == 0 or not set(self.models) <= set(EDDA_MODELS):
+        if np.ndim(self.models) != 1 or len(self.models) == 0 or not set(self.models) <= set(EDDA_MODELS):
             raise refusal("models", f"be some of {', '.join(EDDA_MODELS)}", self.models)
         check_number("tol", self.tol, 0, above=True)
         return EDDAGrid(self.models, self.tol)

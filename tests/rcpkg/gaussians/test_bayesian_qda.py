@@ -138,6 +138,7 @@ def test_parameter_based_densities_are_those_of_a_lower_dof():
         ({"dof": -9.0}, "raise dof"),
         ({"prior": "flat"}, "prior must be"),
         ({"class_prior": [1.0]}, "class_prior must hold 3"),
+        ({"class_prior": None}, 'class_prior must be "laplace"'),
         ({"seed": np.full((5, 5), np.nan)}, "seed must hold finite numbers"),
         ({"seed": np.diag([np.inf, 1, 1, 1, 1])}, "seed must hold finite numbers"),
         ({"dof": np.nan}, "dof must be a finite number"),
@@ -154,7 +155,8 @@ def test_bad_parameters_are_named(parameters, match):
 
 @pytest.mark.parametrize("values", [[], [-1.0], [np.inf], [np.nan], "ab", 1.0])
 @pytest.mark.parametrize(
-    "estimator, name", [(BDA7, "dof_multiples"), (QuadraticBayes, "scales"), (RDA, "gammas"), (RDA, "lambdas")]
+    "estimator, name",
+    [(BDA7, "dof_multiples"), (QuadraticBayes, "scales"), (RDA, "gammas"), (RDA, "lambdas"), (EDDA, "models")],
 )
 def test_bad_grids_are_named(estimator, name, values):
     with pytest.raises(ValueError, match=f"{name} must"):
