@@ -232,6 +232,22 @@ def has_other_columns(estimator: Any, X: Any) -> bool:
     return not pd.Index(known).equals(X.columns)  # of which NaN equals itself
 
 
+def know_columns(estimator: Any, X: Any) -> None:
+    """Remember names of columns that are no strings, of which scikit-learn takes no notice."""
+    vars(estimator).pop("_columns", None)
+    if isinstance(X, pd.DataFrame) and not hasattr(estimator, "feature_names_in_"):
+        estimator._columns = X.columns.tolist()
+
+
+def check_columns(estimator: Any, X: Any) -> None:
+    """Refuse columns of other such names than those of the training rows, or in another order."""
+    if not hasattr(estimator, "feature_names_in_") and has_other_columns(estimator, X):
+        raise ValueError(
+            f"The feature names should match those that were passed during fit, {estimator._columns}, in their order; "
+            f"got {list(X.columns)}"
+        )
+
+
 def _is_text(value: Any) -> bool:
     """Whether a value is a string that is no number."""
     if not isinstance(value, str):
@@ -273,11 +289,8 @@ def validate(estimator: BaseEstimator, X: ArrayLike, *y: ArrayLike, reset: bool)
     if tags.sparse and issparse(X):
         X = summed(X)
     checks = {"accept_sparse": "csr" if tags.sparse else False, "dtype": np.float64}
-    if not reset and not hasattr(estimator, "feature_names_in_") and has_other_columns(estimator, X):
-        raise ValueError(
-            f"The feature names should match those that were passed during fit, {estimator._columns}, in their order; "
-            f"got {list(X.columns)}"
-        )
+    if not reset:
+        check_columns(estimator, X)
     sums_out = can(estimator, MARGINALS)
     finite = "allow-nan" if tags.allow_nan or (sums_out and not y) else True
     try:
@@ -294,10 +307,8 @@ def validate(estimator: BaseEstimator, X: ArrayLike, *y: ArrayLike, reset: bool)
         if why and finite is True and pd.isna(entries).any():
             raise ValueError(f"X contains NaN or other missing values, {why}") from None
         raise
-    if reset:  # names that are no strings, of which scikit-learn takes no notice
-        vars(estimator).pop("_columns", None)
-        if isinstance(X, pd.DataFrame) and not hasattr(estimator, "feature_names_in_"):
-            estimator._columns = X.columns.tolist()
+    if reset:
+        know_columns(estimator, X)
     X = valid[0] if y else valid
     X = csr_array(X) if issparse(X) else X
     return (X, valid[1]) if y else X

@@ -36,7 +36,7 @@ from rcpkg.calibration.left_out import (
 from rcpkg.calibration.objective import TargetName, check_target
 from rcpkg.calibration.stops import Path
 from rcpkg.calibration.target_path import NotConverged, TargetPath
-from rcpkg.checks import check_number, check_numbers, check_weights, supervised_step, warn
+from rcpkg.checks import check_columns, check_number, check_numbers, check_weights, know_columns, supervised_step, warn
 from rcpkg.choice import FOLDS, choose, least, refuse_groups
 from rcpkg.choice import folds as divisions
 from rcpkg.columns import as_labels, in_table
@@ -242,6 +242,7 @@ class RiskCalibrationCV(Learner):
         vars(self).pop("feature_names_in_", None)  # of what the steps make, or of an earlier fit
         of_rows = {name: getattr(steps, name) for name in names if hasattr(steps, name)}
         vars(self).update(of_rows | {"preprocessing_": steps})
+        know_columns(self, seen.X)
         return self
 
     def scorer(self) -> Scorer:
@@ -254,7 +255,10 @@ class RiskCalibrationCV(Learner):
         return super().scorer()
 
     def _check_X(self, X: ArrayLike) -> Array:
-        return super()._check_X(self.preprocessing_.transform(X) if hasattr(self, "preprocessing_") else X)
+        if not hasattr(self, "preprocessing_"):
+            return super()._check_X(X)
+        check_columns(self, X)
+        return super()._check_X(self.preprocessing_.transform(X))
 
     def _of_blocks(
         self, paths_of: PathsOf, rng: np.random.RandomState, rows: Rows, y: Any, sample_weight: Any, groups: Any

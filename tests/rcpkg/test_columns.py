@@ -15,6 +15,8 @@ from model_cases import slow
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from rcpkg import (
     BDA7,
@@ -520,10 +522,11 @@ NAMES = {"integers": [5, 7], "one missing": [float("nan"), 7.0], "two levels": [
         *(GaussianNB(), CategoricalNB(), RiskCalibration(LDA()), Mixture(GaussianNB(), n_components=2, random_state=0)),
         *(WANBIAC(), BDA7(), LocalBDA(), TableClassifier(candidates=[("nb", GaussianNB())], cv=2, random_state=0)),
         *(ProductModel([("n", QDA(), [0, 1])]), MDLDiscretizer(), BregmanClustering(n_clusters=2)),
+        RiskCalibrationCV(make_pipeline(StandardScaler(), LDA()), cv=2),
     ],
     ids=lambda model: type(model).__name__,
 )
-@pytest.mark.filterwarnings("ignore:rows left out", "ignore:EM ")
+@pytest.mark.filterwarnings("ignore:rows left out", "ignore:EM ", "ignore:target_weight_")
 def test_names_that_are_no_strings_keep_their_order(model, names):
     """scikit-learn takes no notice of them, and columns in another order for those of training."""
     known = NAMES[names]
