@@ -67,6 +67,7 @@ METHODS: dict[str, tuple[str, str]] = {
     "safe": ("#56B4E9", "^"),
     "target": ("#0072B2", "D"),
     "nested target": ("#D55E00", "s"),
+    "generative target": ("#CC79A7", "o"),
     "chosen weight": ("#CC79A7", "P"),
     "rescaled": ("#E69F00", "v"),
     "gradient": ("#E69F00", "<"),
@@ -90,8 +91,8 @@ METHODS: dict[str, tuple[str, str]] = {
     "neighbourhood seed": ("#56B4E9", "P"),
 }
 """Colour and marker of each method, the same in all chapters: calibration with safe steps is "safe" without a target
-and "target" with one; naive Bayes and QDA as they are fitted are "closed form"; the vote is that of k-NN, and local
-nearest means look as nearest means do. Methods that share a colour are never in one picture."""
+and "target" with a pooled one; naive Bayes and QDA as they are fitted are "closed form"; the vote is that of k-NN,
+and local nearest means look as nearest means do. Methods that share a colour are never in one picture."""
 
 
 OUTCOMES = {"better": ("#0072B2", "white"), "level": ("#DDDDDD", "black"), "worse": ("#D55E00", "white")}

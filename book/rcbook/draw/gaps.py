@@ -351,14 +351,15 @@ def kept_by_sets(TARGETS: Sequence[str]) -> Figure:
     reliable = keeps.means("reasons", "right")
     auc = keeps.means("novelty", "auc")
     for ax, table in ((left, reliable), (right, auc)):
-        for target, colour, fill in zip(TARGETS, palette, (None, "white")):
+        for target, fill in zip(TARGETS, (None, "white")):
+            method = {"pooled": "target", "generative": "generative target"}[target]
             for family, marker in zip(keeps.FAMILIES, markers):
                 part = table.xs(family, level="family")
                 ax.plot(
                     part["closed form"],
                     part[target],
                     marker,
-                    color=colour,
+                    color=look(method)["color"],
                     mfc=fill,
                     label=f"{target}, {family}",
                 )

@@ -74,7 +74,7 @@ def savings(summary: pd.DataFrame) -> Figure:
     """Savings of the smoothed vote against the cost ratio."""
     savings, ax = plt.subplots(figsize=(6.6, 3.0))
     names = {"tricube": "tricube weights", "uniform": "equal weights"}
-    for shift, (weights, title), marker in zip((-0.08, 0.08), names.items(), "so"):
+    for shift, (weights, title), marker in zip((-0.08, 0.08), names.items(), "Do"):
         part = summary["saving, %"].loc[weights]
         ax.errorbar(
             np.arange(len(part)) + shift,
@@ -82,7 +82,7 @@ def savings(summary: pd.DataFrame) -> Figure:
             2 * part["sem"],
             linestyle="none",
             marker=marker,
-            color=palette[0] if weights == "uniform" else palette[2],
+            color=palette[0] if weights == "uniform" else palette[3],  # as in the picture of all weightings
             capsize=3,
             label=title,
         )

@@ -184,8 +184,8 @@ def one_coordinate_at_a_time() -> Figure:
         linewidths=0.8,
     )
     for in_turn, colour, name in (
-        (False, plotting.palette[0], "gradient"),
-        (True, plotting.palette[1], "one coefficient"),
+        (False, look("gradient")["color"], "gradient"),
+        (True, plotting.palette[0], "one coefficient"),
     ):
         for unit, line in ((1, "-"), (4, "--")):
             path = ascent(unit, in_turn)

@@ -39,7 +39,7 @@ def leaf_and_fibre(ways: Mapping[str, Array]) -> Figure:
                 zorder=0,
             )
     styles = ("-", "-.", ":", ":", ":")
-    kinds = ("published", "gradient", "target", "safe")
+    kinds = ("published", "gradient", "generative target", "target")
     colours = [*(look(kind)["color"] for kind in kinds), "black"]
     for (title, way), style, colour in zip(ways.items(), styles, colours):
         for ax, points in ((left, logits(way)), (right, way)):
