@@ -7,6 +7,7 @@ sphinx`` makes of ``_config.yml``. Once it is there, ``--plain`` builds the page
 """
 
 import argparse
+import contextlib
 import os
 import runpy
 import shutil
@@ -36,7 +37,8 @@ def main() -> int:
     if not CONF.exists() or CONF.stat().st_mtime < SETTINGS.stat().st_mtime:
         from jupyter_book.cli.main import main as jupyter_book
 
-        jupyter_book(["config", "sphinx", str(ROOT)], standalone_mode=False)
+        with contextlib.redirect_stdout(None):  # what it says of its file
+            jupyter_book(["config", "sphinx", str(ROOT)], standalone_mode=False)
     html, options = given.output.resolve() / "html", ["-d", str(given.output.resolve() / ".doctrees"), "-q", "-n"]
     if given.plain:
         extensions = runpy.run_path(str(CONF))["extensions"]
