@@ -57,6 +57,7 @@ def test_files_that_differ_from_the_lock_are_refused(tmp_path, monkeypatch):
         tool.runtime(tmp_path / "there")
 
 
+@pytest.mark.slow
 def test_the_archive_has_the_same_bytes_each_time(tmp_path):
     tool.archive(tmp_path / "a.zip")
     tool.archive(tmp_path / "b.zip")

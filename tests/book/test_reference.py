@@ -247,8 +247,3 @@ def test_a_symbol_means_one_thing_in_a_chapter_and_occurs_there():
 def test_symbols_of_the_whole_book_are_told_apart():
     shared = [symbol for row in registers.shared().itertuples() for symbol in re.findall(r"\$([^$]+)\$", row.symbol)]
     assert sorted(shared) == sorted(set(shared))
-
-
-def test_front_page_opens_with_a_picture_that_moves(html):
-    figure = soup(html / "book" / "intro.html").select_one("article figure")
-    assert figure["id"] == "moving-front" and len(figure.find("figcaption").get_text().split()) >= 20

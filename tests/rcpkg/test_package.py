@@ -74,12 +74,6 @@ def test_the_book_requires_what_it_imports():
     assert own <= imports <= own | direct("rcpkg", "plot") | direct("rcbook", "chapters")
 
 
-@pytest.mark.parametrize("package", PAPERS)
-def test_every_folder_of_modules_is_a_package_of_its_project(package):
-    folders = {file.parent.relative_to(FOLDERS[package].parent) for file in FOLDERS[package].rglob("*.py")}
-    assert PAPERS[package]["tool"]["setuptools"]["packages"] == sorted(".".join(folder.parts) for folder in folders)
-
-
 @pytest.mark.parametrize("lock", [LOCK, TEST, OLDEST, PEERS], ids=["pinned", "test", "oldest", "peers"])
 def test_locks_name_no_index_and_no_path_and_hash_everything(lock):
     assert not re.search(r"://|--(extra-)?index-url|--find-links|@ ", lock)
