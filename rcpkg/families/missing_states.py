@@ -93,7 +93,7 @@ def _evidence(families: Families, group: Group, places: Index, log_tables: list[
             table = log_tables[j].transpose(0, *(1 + members.index(f) for f in (*scope, *known)))
             table = table.reshape(*table.shape[: 1 + len(scope)], -1)
             if known:
-                table = table.take(_places_of(places, known, families.n_states), axis=-1)
+                table = table.take(_places_of(places, known, families.n_states), axis=-1, mode="clip")
             left_out = ~missing[:, members].any(axis=1) | (missing[:, j] & ~group.free[j])
             if left_out.any():
                 table = np.where(left_out, 0.0, table)

@@ -106,6 +106,16 @@ def test_rows_with_different_gaps_go_together(parents):
     assert_allclose(model.predict_log_proba(unknown), one_by_one, atol=1e-10)
 
 
+def test_gaps_beside_a_missing_feature_of_one_state():
+    """Of 2 two members are missing that do not matter, by whose places there is no cell."""
+    X, y = np.random.default_rng(0).integers([2, 1, 3, 2], size=(60, 4)), np.arange(60) % 2
+    model = KDependenceBayes(structure=[[], [], [0, 1], [0]]).fit(X, y)
+    filled = [[a, 0, b, 1] for a in range(2) for b in range(3)]
+    expected = np.exp(model.predict_joint_log_proba(filled)).sum(axis=0)
+    given = model.predict_joint_log_proba([[np.nan, np.nan, np.nan, 1]])[0]
+    assert_allclose(np.exp(given), expected, rtol=1e-12)
+
+
 def test_sums_beyond_the_stated_memory_are_refused(monkeypatch):
     model, _, _ = network([[], [], [], [0, 1, 2]])
     monkeypatch.setattr(missing_states, "LARGEST_TABLES", 3 * 11)
