@@ -263,12 +263,12 @@ class Distances:
     def _of_block(self, X: Array) -> Array:
         x = X - self.centre
         if self.form.independent:
-            out = x @ self.linear.T + self.offset
-            out += np.multiply(x, x, out=x) @ self.square.T
+            out = x.dot(self.linear.T) + self.offset
+            out += np.multiply(x, x, out=x).dot(self.square.T)
             return out
-        Z = x @ self.A.T
+        Z = x.dot(self.A.T)
         if self.form.shared:
-            out = self.white_square - 2 * (Z @ self.white_mean.T)
+            out = self.white_square - 2 * Z.dot(self.white_mean.T)
             out += np.einsum("id,id->i", Z, Z)[:, None]
             return out
         Z -= self.white_mean.ravel()

@@ -8,7 +8,7 @@ Spiegelhalter, 1988).
 
 from collections.abc import Iterator
 from math import prod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +17,13 @@ from scipy.sparse import csr_array
 from rcpkg.base import Array
 from rcpkg.families.cliques import Families, Possible, margin, onto
 from rcpkg.families.constants import LARGEST_TABLES, TABLE_ENTRIES
+from rcpkg.gaps import PatternCache
+from rcpkg.linalg import log_sum_exp
 
+UNKNOWN = -LARGEST_TABLES  # the place of a state by which each cell that depends on it is negative
 ROWS = -1  # the last axis of tables that are made, after the features
 Index = NDArray[np.intp]
+Table = tuple[tuple[int, ...], Array]  # features, and a table (r, states of each …)
 
 
 class Group(NamedTuple):
@@ -102,7 +106,7 @@ def _evidence(families: Families, group: Group, places: Index, log_tables: list[
     for j in np.flatnonzero(group.free & ~missing.all(axis=0)):
         states = missing[:, j] | np.equal.outer(np.arange(families.n_states[j]), places[:, j])
         possible[int(j)] = states.T[:, None]
-    return [np.moveaxis(table, -1, 0) for table in tables], possible
+    return [table.transpose(-1, *range(table.ndim - 1)) for table in tables], possible
 
 
 def _places_of(places: Index, features: tuple[int, ...], n_states: Index) -> Index:
@@ -113,6 +117,15 @@ def _places_of(places: Index, features: tuple[int, ...], n_states: Index) -> Ind
     return joint
 
 
+def _matter(families: Families, missing: NDArray[np.bool_]) -> list[Any]:
+    """Which features are known in rows (n, d), or in one, or have a descendant that is: any other sums to one."""
+    matter = [*~missing.T]
+    for j in reversed(families.order):
+        for f in families.parents[j]:
+            matter[f] = matter[f] | matter[j]
+    return matter
+
+
 def log_marginal(families: Families, places: Index, log_tables: list[Array]) -> Array:
     """log Σ over the missing features of ∏_j p(x_j | x_pa(j)) over the families that have one, shape (n, r).
 
@@ -120,13 +133,59 @@ def log_marginal(families: Families, places: Index, log_tables: list[Array]) -> 
     x_pa(j), y), of shape (r, states of the parents …, states of j).
     """
     missing, out = places < 0, np.zeros((len(places), len(log_tables[0])))
-    matter = ~missing  # a missing feature sums to one, unless it has a descendant that is known
-    for j in reversed(families.order):
-        for f in families.parents[j]:
-            matter[:, f] |= matter[:, j]
-    for group in _groups(families, missing & matter, out.shape[1]):
+    for group in _groups(families, missing & np.transpose(_matter(families, missing)), out.shape[1]):
         out[group.rows] = group.network.collect(*_evidence(families, group, places[group.rows], log_tables))[2]
     return out
+
+
+class TableSum:
+    """Σ of log tables (r, states of some of d features …) at the places of a row's states, shape (r,), but for tables
+    of features of which one is `UNKNOWN`."""
+
+    def __init__(self, tables: list[Table], r: int, d: int) -> None:
+        self.stride, cells = np.zeros((len(tables), d), dtype=np.intp), [np.zeros((r, 1))]
+        for stride, (members, table) in zip(self.stride, tables):
+            stride[list(members)] = np.cumprod([1, *table.shape[:1:-1]])[::-1]
+            cells.append(table.reshape(r, -1))
+        self.starts = np.cumsum([part.shape[1] for part in cells])[:-1]
+        self.cells = np.ascontiguousarray(np.concatenate(cells, axis=1).T)
+
+    def __call__(self, places: Index) -> Array:
+        return np.add.reduce(self.cells.take(self.starts + self.stride.dot(places), axis=0, mode="clip"), axis=0)
+
+
+class RowMarginal:
+    """`log_marginal` for one row at a time, shape (r,): keeps the sums for the patterns of missing features that it met
+    as tables over the states of known ones, where these are small."""
+
+    def __init__(self, families: Families, log_tables: list[Array]) -> None:
+        self.families, self.log_tables, self.patterns = families, log_tables, PatternCache(self._sum)
+
+    def __call__(self, places: Index) -> Array:
+        if total := self.patterns[(places < 0).tobytes()]:
+            return total(places)
+        return log_marginal(self.families, np.maximum(places, -1)[None], self.log_tables)[0]
+
+    def _sum(self, missing: NDArray[np.bool_]) -> tuple[int, TableSum | None]:
+        """One table for each set of missing features that hang together; None if it has over `TABLE_ENTRIES` entries.
+
+        Features are summed one by one, and terms in the order of `Families.collect`, which makes the same bits.
+        """
+        families, r, matter = self.families, len(self.log_tables[0]), _matter(self.families, missing)
+        summed = {j for j in families.order if missing[j] and matter[j]}
+        every = zip(families.members, self.log_tables, matter)
+        tables = [(members, table) for members, table, of in every if of and summed.intersection(members)]
+        messages: list[Table] = []
+        for j in [j for j in reversed(families.order) if j in summed]:
+            here = [[one for one in kind if j in one[0]] for kind in (tables, messages)]
+            scope = (*{f for members, _ in here[0] + here[1] for f in members if f != j}, j)
+            if r * prod(families.n_states[list(scope)]) > TABLE_ENTRIES:
+                return len(missing), None
+            total = sum(sum(onto(table, members, scope) for members, table in kind) for kind in here)
+            tables, messages = ([one for one in kind if j not in one[0]] for kind in (tables, messages))
+            messages.append((scope[:-1], log_sum_exp(np.ascontiguousarray(total))))
+        found = TableSum(messages, r, len(missing))
+        return found.cells.size + found.stride.size, found
 
 
 def _posteriors(families: Families, places: Index, log_tables: list[Array]) -> Iterator[tuple[Group, dict[int, Array]]]:

@@ -1,12 +1,16 @@
 """Frozen models: the same bits as the model's, from the model and from JSON, with gaps, text and calibration."""
 
 import json
+import pickle
 from datetime import date
 from decimal import Decimal
+from unittest.mock import patch
 
+import hypothesis
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import strategies as st
 from model_cases import MODELS, fitted, gaussian_rows, network_rows, of_each_family
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
@@ -14,7 +18,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from rcpkg import (
+    LDA,
     QDA,
+    TAN,
     BernoulliNB,
     CategoricalNB,
     ConditionalLikelihood,
@@ -52,11 +58,11 @@ def test_posteriors_are_those_of_the_model_to_the_last_bit(name):
 
 def test_a_scorer_keeps_the_factors_of_so_many_patterns(monkeypatch):
     model, X, *_ = fitted("QDA")
-    monkeypatch.setattr("rcpkg.families.scorer.AT_A_TIME", 2 * model.covariances_.size)
+    monkeypatch.setattr("rcpkg.gaps.AT_A_TIME", 2 * model.covariances_.size)
     scorer = model.scorer()
     for row in with_holes(X[:24]):
         assert_array_equal(scorer.predict_proba(row), model.predict_proba(row[None])[0])
-    assert len(scorer._parts[0].patterns) == 2
+    assert len(scorer._parts[0][0].marginals.patterns) == 2
 
 
 @pytest.mark.parametrize("learner", [RiskCalibration, RiskCalibrationCV, ConditionalLikelihood])
@@ -71,6 +77,41 @@ def test_networks_that_are_not_decomposable_and_features_that_do_not_vary():
     X, y = gaussian_rows()
     for family in QDA(), GaussianNB():
         assert_same_bits(family.fit(np.insert(X, 1, 7.0, axis=1), y), with_holes(np.insert(X, 1, 7.0, axis=1)[:12]))
+
+
+@pytest.mark.parametrize(("entries", "kept"), [(2**13, 2**20), (60, 2**20), (2**13, 0)])
+@hypothesis.settings(max_examples=40, deadline=None)
+@hypothesis.given(seed=st.integers(0, 2**32 - 1), n_classes=st.integers(2, 9), strength=st.sampled_from([0.0, 1.0]))
+def test_networks_of_any_structure_with_gaps(entries, kept, seed, n_classes, strength):
+    """Tables are small or too large, patterns are kept or not; of eight numbers or more numpy's sums have an order of
+    their own; without pseudo-rows states have probability zero."""
+    rng = np.random.default_rng(seed)
+    d = rng.integers(2, 8)
+    order, parents = rng.permutation(d), [()] * d
+    for place, j in enumerate(order):
+        parents[j] = rng.choice(order[:place], size=rng.integers(min(place, 3) + 1), replace=False).tolist()
+    n_states = rng.choice([1, 2, 3, 4, 9], size=d)
+    X, y = rng.integers(n_states, size=(90, d)), np.arange(90) % n_classes
+    model = KDependenceBayes(structure=parents, prior_strength=strength).fit(X, y)
+    unknown = rng.uniform(size=(15, d)) < 0.1
+    with patch("rcpkg.families.missing_states.TABLE_ENTRIES", entries), patch("rcpkg.gaps.AT_A_TIME", kept):
+        assert_same_bits(model, with_holes(np.where(unknown, 20, X[:15]), seed))
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 8, 20])
+def test_posteriors_of_many_classes_and_states(n_classes):
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(12, size=(2000, 6)), np.arange(2000) % n_classes
+    for model in TAN(), LDA(), QDA(), GaussianNB():
+        assert_same_bits(model.fit(X + y[:, None] % 3, y), with_holes(X[:12]))
+
+
+@pytest.mark.parametrize("name", ["QDA", "TAN"])
+def test_a_scorer_that_has_met_gaps_is_saved(name):
+    model, X, *_ = fitted(name)
+    scorer, rows = model.scorer(), with_holes(X[:9])
+    posteriors = [scorer.predict_proba(row) for row in rows]
+    assert_array_equal([pickle.loads(pickle.dumps(scorer)).predict_proba(row) for row in rows], posteriors)
 
 
 def test_names_unknown_states_and_rows_that_no_class_has():
