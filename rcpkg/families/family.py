@@ -252,7 +252,8 @@ def safe_counts(old: Array, change: Array) -> Array:
     >>> safe_counts(np.array([2.0, 2.0, 0.0]), np.array([1.0, -4.0, 1.0])).round(2)
     array([3.  , 0.67, 0.  ])
     """
-    return old * dampened(1 + ratio(change, old))
+    with np.errstate(over="ignore"):  # of a count next to zero nothing is left
+        return np.where(old > 0, np.maximum(change, 0.0), 0.0) + old * dampened(1 + ratio(np.minimum(change, 0.0), old))
 
 
 def safe_class_counts(old: Array, change: Array) -> Array:

@@ -1,6 +1,7 @@
 """Models of counts in the reader's hands: unknown and missing categories, text, new states, sparse rows, columns."""
 
 import tracemalloc
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -31,7 +32,7 @@ from rcpkg import (
     Statistics,
 )
 from rcpkg.calibration import Batches, Fixed, HeldOut
-from rcpkg.families import states
+from rcpkg.families import safe_counts, states
 
 STRENGTHS = pytest.mark.parametrize("strength", [0.0, 2.0])
 
@@ -127,6 +128,12 @@ def test_text_is_taken_by_name(table):
     assert set(sampled[:, 0]) <= {"blue", "green", "red"}
     known = pd.DataFrame(sampled, columns=table.columns) if isinstance(table, pd.DataFrame) else sampled
     assert np.isfinite(model.predict_log_proba(known)).all()
+
+
+def test_counts_next_to_zero_grow_and_vanish_without_a_warning():
+    with warnings.catch_warnings(action="error"):
+        counts = safe_counts(np.array([1e-310, 1e-310, 2.0, 0.0]), np.array([1.0, -1.0, 1.0, 1.0]))
+    assert_array_equal(counts, [1, 0, 3, 0])
 
 
 def test_names_unseen_and_missing_are_skipped():
