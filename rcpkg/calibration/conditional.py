@@ -331,18 +331,18 @@ class Conditional(Smooth):
     def at_natural(self, natural: Statistics) -> Iterate:
         """The point of an η."""
         if self.joint:
-            beta = self._centred(natural)
-            return self.iterate(self.form.contrasts(beta) if self.dense else beta)
+            return self.iterate(self.place(natural))
         natural = finite(natural)
         B = self.form.by_class(self.form.coefficients(natural))
         # what the posteriors do not see stays with the model, near which others then are
         self.like, self.middle = natural, B.mean(axis=0)
         return self.iterate(self.data.contrasts(B - self.middle).ravel())
 
-    def _centred(self, natural: Statistics) -> Array:
-        """β of an η, of which the first entry, on which no model depends, is zero."""
+    def place(self, natural: Statistics) -> Array:
+        """z of an η with a target, but for what no model depends on."""
         beta = self.form.coefficients(finite(natural))
-        return beta - beta[0] * self.form.class_weights
+        beta -= beta[0] * self.form.class_weights
+        return self.form.contrasts(beta) if self.dense else beta
 
     def _check_model(self) -> None:
         """Refuse coordinates in which rounding leaves the target, by which steps are measured, no model."""
@@ -583,7 +583,7 @@ class Fibre(Smooth):
     def _pulled(self, sums: Array) -> Array:
         """Statistics, or the rows of a matrix, in the coordinates of `MinimalForm.differences` as those along z."""
         first, lead = self.form.width + self.form.map.n_shared, sums.shape[:-1]
-        others = sums[..., first:].reshape(*lead, self.form.r - 1, self.form.width) @ self.null
+        others = sums[..., first:].reshape(-1, self.form.width) @ self.null  # one product: many small ones take longer
         return np.concatenate([sums[..., 1:first], others.reshape(*lead, -1)], axis=-1)
 
     def __call__(self, z: Array) -> Evaluation:
