@@ -55,8 +55,9 @@ class Factor(NamedTuple):
 
     def inverse(self) -> Array:
         """A⁻¹, for many quadratic forms in parts of it; a third of the work of solving for unit vectors."""
-        inverse = np.tril(dpotri(self.lower, lower=1)[0])
-        inverse += np.tril(inverse, -1).T
+        half = dpotri(self.lower, lower=1)[0]  # with zeros above its diagonal, as L has them
+        inverse = half + half.T
+        np.fill_diagonal(inverse, half.diagonal())
         return inverse
 
 

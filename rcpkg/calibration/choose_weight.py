@@ -108,7 +108,7 @@ class RiskCalibrationCV(Learner):
     Attributes
     ----------
     %(way)s
-        Also "closed_form", where that is chosen. The way is that from the optimum that was looked at last.
+        Also "closed_form", where that is chosen. The way is that from optima that were looked at before.
     converged_ : bool
         Whether the reason is "converged" or "closed_form"; a `ConvergenceWarning` tells otherwise.
     target_ : str or ClosedFormClassifier
@@ -353,6 +353,8 @@ class RiskCalibrationCV(Learner):
             small = rows.is_one_block and len(paths[0].objective.y) * n_features <= SMALL
             walks &= small and self.n_jobs is None  # the folds are kept
             folds = list(folds(n_folds)) if walks else folds(n_folds)
+            for path, *parts in zip(paths, *(fold.paths for fold in folds)) if walks else ():
+                path.parts = parts
             if self.scoring not in SCORING:
                 from sklearn.metrics import check_scoring
 
@@ -388,7 +390,9 @@ class RiskCalibrationCV(Learner):
 
         for k in numbers:
             first = best = candidates.index(Candidate(k, FIRST_WEIGHT))
-            for factor in (DECADE, 1 / DECADE):
+            # targets of one table are mostly best on the same side of 1, which is looked at first
+            downwards = k and candidates[self._best(candidates, found, numbers[:k])].weight <= FIRST_WEIGHT
+            for factor in (DECADE, 1 / DECADE)[:: -1 if downwards else 1]:
                 if best != first:
                     break
                 for _ in range(MOST_DECADES):

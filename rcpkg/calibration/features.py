@@ -27,7 +27,7 @@ class Features:
     def __init__(self, feature_map: FeatureMap) -> None:
         self.map, self.n, self.width = feature_map, feature_map.n, 1 + feature_map.n_by_class
         self.index: NDArray[np.intp] | None = None  # of the rows, if they are not all
-        self.sparse = self.n * feature_map.n_by_class > SPARSE_FROM * feature_map.entries
+        self.sparse = self.n * feature_map.n_by_class > max(SPARSE_FROM * feature_map.entries, IN_CACHE)
         self._keep(KEPT)
 
     def _keep(self, most_entries: float) -> None:
