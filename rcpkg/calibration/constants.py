@@ -68,7 +68,8 @@ HALF = 0.5
 SHARED = 3
 #: Steps of L-BFGS before conjugate gradients, or on a sample, and products of these, at most
 PATIENCE, PRODUCTS = 50, 200
-#: Entries for each that is not zero from where sparse products are faster; twice either way costs a third of a pass
+#: Entries for each that is not zero from where sparse products are faster, of more than `IN_CACHE`; twice either way
+#: costs a third of a pass
 SPARSE_FROM = 6
 #: Rows of a block, at least and at most: calls of numpy cost little, and posteriors fit the cache
 BLOCK_ROWS = (512, 16384)

@@ -103,9 +103,9 @@ def test_plain_features_are_those_of_scikit_learn():
 
 
 def test_sparse_features_have_the_objective_of_dense_ones():
-    """Many states make the products sparse."""
+    """Many states of many rows make the products sparse."""
     rng = np.random.default_rng(0)
-    X, y = rng.integers(0, 40, size=(400, 3)).astype(float), np.arange(400) % 3
+    X, y = rng.integers(0, 40, size=(2000, 3)).astype(float), np.arange(2000) % 3
     model = CategoricalNB(prior_strength=1.0).fit(X, y)
     encoded = model.family_.encode(X)
     features = Features(model.family_.feature_map(encoded, "conditioned"))
@@ -116,8 +116,8 @@ def test_sparse_features_have_the_objective_of_dense_ones():
     scores = (B @ features.dense(slice(None))).T
     P = np.exp(log_posterior(scores, np.zeros(3)))
     found = objective(objective.contrasts(B))
-    expected = ((P - np.eye(3)[y]).T @ features.dense(slice(None)).T)[1:] / 400
-    assert found.losses.log_loss == pytest.approx(-np.log(P[np.arange(400), y]).mean(), rel=1e-12)
+    expected = ((P - np.eye(3)[y]).T @ features.dense(slice(None)).T)[1:] / 2000
+    assert found.losses.log_loss == pytest.approx(-np.log(P[np.arange(2000), y]).mean(), rel=1e-12)
     assert np.allclose(found.gradient - objective.penalty(objective.contrasts(B))[1], expected, rtol=0, atol=1e-14)
 
 
