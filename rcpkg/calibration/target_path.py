@@ -125,8 +125,8 @@ class TargetPath:
         return min(starts, key=lambda point: point.evaluation.value)
 
     def _predicted(self, F: Conditional, weights: list[float]) -> tuple[Iterate, Any]:
-        """Where a search begins: the better one of two polynomials through the optima of the nearest ``weights``, in
-        log b, and in 1/(m + b m̄), with that of b = ∞, the target; and a curvature that serves there."""
+        """Where a search begins: the best of the nearest optimum and of two polynomials through those of the nearest
+        ``weights``, in log b, and in 1/(m + b m̄), with that of b = ∞, the target; and a curvature that serves there."""
         b, optima = F.target.weight, [self._paths[weight].point.z for weight in weights]
         sizes = np.array([self._paths[weight].objective.size for weight in weights])
 
@@ -134,12 +134,12 @@ class TargetPath:
             try:
                 return F.iterate(np.linalg.inv(np.vander(places, increasing=True))[0] @ np.array(optima))
             except np.linalg.LinAlgError:  # two places are one but for rounding
-                return F.iterate(optima[0])
+                return nearest
 
-        in_log = predicted(np.log(np.divide(weights, b)), optima)
+        nearest = F.iterate(optima[0])
+        in_log = predicted(np.log(np.divide(weights, b)), optima) if weights[1:] else nearest
         in_share = predicted(np.append(F.size / sizes, 0.0) - 1, [*optima, F.anchor])
-        best = min(in_log, in_share, key=lambda point: point.evaluation.value)
-        best = best if np.isfinite(best.evaluation.value) else F.iterate(optima[0])
+        best = min(nearest, in_log, in_share, key=lambda point: point.evaluation.value)
         if not (F.exact and F.is_costly):
             return best, None
         nearby = F.curvature_nearby(best.z)
