@@ -22,7 +22,7 @@ from rcpkg.checks import check_number
 from rcpkg.families import ClosedFormClassifier, Family, Statistics, can, class_counts, one_hot, require
 from rcpkg.families.portions import encoded
 from rcpkg.families.statistics import finite
-from rcpkg.rows import Block, Blocks, OfX, Rows
+from rcpkg.rows import Block, Blocks, OfX, Rows, check_lengths
 
 TargetName = Literal["pooled", "generative", "grand", "nested"]
 
@@ -186,7 +186,8 @@ class Objective:
 
     def __post_init__(self) -> None:
         if not isinstance(self.rows, Rows):
-            object.__setattr__(self, "rows", Rows.from_arrays(self.rows, self.Y.argmax(axis=1), self.sample_weight))
+            block = check_lengths(Block(self.rows, self.Y.argmax(axis=1), self.sample_weight))
+            object.__setattr__(self, "rows", Blocks([block]))
             object.__setattr__(self, "Y", None)
             object.__setattr__(self, "sample_weight", None)
         if self.labels is None:
