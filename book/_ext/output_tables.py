@@ -28,7 +28,7 @@ from sphinx.errors import ExtensionError
 BRIEF = 24  # letters of a name of a row that stays in one line
 LONG = 30  # rows of a table that Sphinx lets go on over pages of LaTeX, where columns of wrapped text are unknown
 MINUS = re.compile(r"(?<![\w)\]])-(?=[\d.]|inf)|(?<=\de)-(?=\d)")
-AMOUNT = re.compile(r"[−+±<>≤≥≈=×·/%()\[\],;:.\s\d–→✓*†e^]*|−?inf")
+AMOUNT = re.compile(r"[−+±<>≤≥≈=×·/%()\[\],;:.\s\d–→✓*†e^]*|−?(?:inf|∞)")
 POWER = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)e([+−]?)0*(\d+)(?!\w)")
 THOUSANDS = re.compile(r"(?<![\d.,])\d{5,}(?!\d)")
 ANSWERS = {"True": "yes", "False": "no"} | dict.fromkeys(("NaN", "nan", "None", "<NA>", "NaT"), "–")

@@ -29,7 +29,7 @@ from table_nodes import link, table
 
 NOTATION = Path(__file__).resolve().parents[1] / "notation.csv"
 ROOT = NOTATION.parents[1]
-HEAD = ["| symbol | meaning | in the code |", "|---|---|---|"]
+HEAD = "| symbol | meaning | in the code |"
 
 
 @cache
@@ -50,8 +50,9 @@ def shared() -> pd.DataFrame:
 
 
 def markdown(rows: pd.DataFrame) -> list[str]:
-    """The lines of a table."""
-    return HEAD + [f"| {row.symbol} | {row.meaning} | {row.code} |" for row in rows.itertuples()]
+    """The lines of a table; names in the code have a column if there are any."""
+    lines = [HEAD, "|---|---|---|", *(f"| {row.symbol} | {row.meaning} | {row.code} |" for row in rows.itertuples())]
+    return lines if rows.code.any() else [line.rsplit("|", 2)[0] + "|" for line in lines]
 
 
 class Written(SphinxDirective):

@@ -5,23 +5,36 @@
   const PAPER = 600; // pixels of a formula that fit beside the margins of a printed page, in a list or a proof
   const undo = [];
 
-  // a formula within a sentence cannot be broken: where it is wider than its box it scrolls; a table scrolls as a whole
+  const SMALLEST = 0.7; // of its size: smaller letters cannot be read
+  const resize = (formula, share) => (formula.style.fontSize = `${share * parseFloat(formula.dataset.size)}%`);
+
+  // a formula within a sentence cannot be broken: where it is wider than its box it is set smaller, and where that
+  // is not enough it scrolls; a table scrolls as a whole
   function markWide() {
-    for (const formula of document.querySelectorAll("article span.math mjx-container")) {
+    const formulas = [...document.querySelectorAll("article span.math mjx-container")].filter((f) => !f.closest("td, th"));
+    for (const formula of formulas) {
       formula.classList.remove("wide", "goes-on");
-      if (formula.closest("td, th")) continue;
-      const box = formula.closest("p, li, dd, dt, figcaption, h1, h2, h3, h4") || document.body;
-      const whole = formula.closest("span.kept") || formula;
-      formula.classList.toggle("wide", whole.getBoundingClientRect().width > box.clientWidth);
+      formula.style.fontSize = formula.dataset.size ??= formula.style.fontSize;
     }
+    const width = (element) => element.getBoundingClientRect().width;
+    const share = (formula) => {
+      const box = formula.closest("p, li, dd, dt, figcaption, caption, h1, h2, h3, h4") || document.body;
+      const kept = formula.closest("span.kept");
+      const beside = kept ? width(kept) - width(formula.parentElement) : 0; // what stays on its line
+      return box.clientWidth / (width(formula.querySelector("mjx-math")) + beside);
+    };
+    const shares = formulas.map(share); // not a number, or infinite, in a fold
+    const wide = formulas.filter((formula, i) => shares[i] < 1);
+    formulas.forEach((formula, i) => shares[i] < 1 && resize(formula, Math.max(0.98 * shares[i], SMALLEST)));
+    wide.filter((formula) => share(formula) < 1).forEach((formula) => formula.classList.add("wide"));
   }
 
-  // a formula is a box, and a line may break on either side of it: not before a comma and not after a bracket
+  // a formula is a box, and a line may break on either side of it: not before a comma or hyphen and not after a bracket
   function keepPunctuation() {
     for (const formula of document.querySelectorAll("article span.math")) {
       const [before, after] = [formula.previousSibling, formula.nextSibling];
       const opening = (before?.nodeType === Node.TEXT_NODE && before.data.match(/[(\[“‘]+$/)?.[0]) || "";
-      const closing = (after?.nodeType === Node.TEXT_NODE && after.data.match(/^[.,;:!?)\]”’]+/)?.[0]) || "";
+      const closing = (after?.nodeType === Node.TEXT_NODE && after.data.match(/^([.,;:!?)\]”’]+|-\w+[.,;:!?)\]”’]*)/)?.[0]) || "";
       if (!opening && !closing) continue;
       const kept = document.createElement("span");
       kept.className = "kept";
@@ -33,19 +46,17 @@
   }
 
   // a formula on lines of its own that is too wide for its column is set smaller, down to a size that can be read
-  const SMALLEST = 0.7; // of its size
   function fitDisplayed() {
     const formulas = [...document.querySelectorAll("article div.math > mjx-container")];
     for (const formula of formulas) formula.style.fontSize = formula.dataset.size ??= formula.style.fontSize;
     const shares = formulas.map((formula) => formula.clientWidth / formula.scrollWidth); // not a number in a fold
     formulas.forEach((formula, i) => {
-      const share = Math.max(0.98 * shares[i], SMALLEST);
-      if (shares[i] < 1) formula.style.fontSize = `${share * parseFloat(formula.dataset.size)}%`;
+      if (shares[i] < 1) resize(formula, Math.max(0.98 * shares[i], SMALLEST));
     });
   }
 
   const SCROLLING = `article :is(figure, div.cell_output, div.output.text_html, .pst-scrollable-table-container,
-    .scorecard-rows, div.math mjx-container, mjx-container.wide, div.highlight pre)`;
+    .scorecard-rows, .results-graph > div, div.math mjx-container, mjx-container.wide, div.highlight pre)`;
 
   // what scrolls fades at the edge behind which it goes on; the caption of a picture does not
   function markOne(box) {
@@ -58,6 +69,7 @@
   }
 
   function markAll() {
+    if (undo.length) return; // on paper
     markWide();
     fitDisplayed();
     document.querySelectorAll(SCROLLING).forEach(markOne);
@@ -141,7 +153,7 @@
   function markColumns() {
     for (const text of document.querySelectorAll("article :is(div.cell_output, div.highlight-text) pre")) {
       const columns = text.textContent.split("\n").filter((line) => /\S {2,}\S/.test(line));
-      text.classList.toggle("columns", columns.length > 1);
+      text.classList.toggle("columns", columns.length > 1 || /^array\(\[\[/.test(text.textContent));
     }
   }
 

@@ -165,6 +165,12 @@ def test_a_check_is_one_line_with_its_findings_and_code_behind_it(html, chapter)
         assert fold.select_one("div.cell_input") is not None
 
 
+def test_table_of_symbols_has_no_empty_column(html, page):
+    for symbols in soup_of(html, page).select("table.notation"):
+        columns = zip(*(row.find_all("td") for row in symbols.tbody.find_all("tr")), strict=True)
+        assert all(any(cell.get_text(strip=True) for cell in column) for column in columns)
+
+
 def test_learning_rate_is_upright(html, page):
     formulas = " ".join(formula.get_text() for formula in soup_of(html, page).select(".math"))
     assert not re.search(r"(?<![\\A-Za-z{])lr(?![A-Za-z])", formulas)
@@ -314,10 +320,10 @@ def test_numbers_of_formulas_do_not_cover_them_on_a_phone(visit):
     assert visit.show(width=400).locator("article span.eqno:visible").evaluate_all(COVERED) == []
 
 
-# a comma or a full stop behind a formula that stands on a line below it
+# a comma, a full stop or a hyphen behind a formula that stands on a line below it
 LEFT_ALONE = r"""formulas => formulas.filter(formula => {
   const after = formula.nextSibling;
-  if (after?.nodeType !== Node.TEXT_NODE || !/^[.,;:!?)]/.test(after.data)) return false;
+  if (after?.nodeType !== Node.TEXT_NODE || !/^[-.,;:!?)]/.test(after.data)) return false;
   const range = document.createRange();
   range.setStart(after, 0);
   range.setEnd(after, 1);
@@ -372,6 +378,37 @@ def test_page_on_paper_shows_its_proofs_and_whole_formulas_and_no_folded_code(vi
     page.evaluate("window.dispatchEvent(new Event('afterprint'))")
     page.emulate_media(media="screen")
     assert page.evaluate(PRINTED) == before
+
+
+# a formula within a sentence that scrolls without having been set as small as can be read
+SCROLLS_TOO_SOON = """formulas => formulas.filter(
+  formula => !(parseFloat(formula.style.fontSize) < 0.701 * parseFloat(formula.dataset.size))
+).map(formula => formula.textContent.slice(0, 60))"""
+
+
+def test_a_formula_in_a_sentence_is_set_smaller_before_it_scrolls(visit):
+    page = visit.show(width=400)
+    page.evaluate("window.dispatchEvent(new Event('resize'))")
+    assert page.locator("article mjx-container.wide:visible").evaluate_all(SCROLLS_TOO_SOON) == []
+
+
+HIDDEN_BY_FADING = """captions => captions.filter(caption => {
+  const table = caption.closest('.pst-scrollable-table-container').getBoundingClientRect();
+  return caption.getBoundingClientRect().right > table.right - 30;
+}).map(caption => caption.innerText)"""
+
+
+def test_caption_ends_before_the_edge_at_which_its_table_fades(visit):
+    page = visit.show(width=400)
+    page.evaluate("document.querySelectorAll('.toggle-hidden').forEach(fold => fold.classList.remove('toggle-hidden'))")
+    page.evaluate("window.dispatchEvent(new Event('resize'))")
+    captions = page.locator(".goes-on > table > caption:visible")
+    assert captions.evaluate_all(HIDDEN_BY_FADING) == []
+
+
+def test_ways_to_the_pages_beside_are_whole_on_a_phone(visit):
+    cut = "links => links.filter(link => link.scrollWidth > link.clientWidth).map(link => link.innerText)"
+    assert visit.show(width=400).locator(".prev-next-area a").evaluate_all(cut) == []
 
 
 def test_no_formula_stays_faded_when_a_phone_is_turned(visit):

@@ -41,6 +41,12 @@ def test_numbers_and_their_heads_stand_at_the_right():
     assert spec["spec"] == "RRRL"
 
 
+@pytest.mark.parametrize("least", ["inf", "-inf", "∞", "−∞"])
+def test_infinite_numbers_stand_at_the_right_as_others_do(least):
+    node = output_tables.table(pd.DataFrame({"rises": ["0", "15", least]}).to_html())[-1]
+    assert all("number" in entry["classes"] for entry in node.findall(nodes.entry) if entry.astext() in ("0", "15"))
+
+
 @pytest.mark.parametrize(("text", "written"), [("-1", "−1"), ("x-1", "x-1"), ("2007-2", "2007-2"), ("(-.5)", "(−.5)")])
 def test_a_minus_is_one_only_before_a_number_of_its_own(text, written):
     assert output_tables.said(text) == written
