@@ -27,7 +27,7 @@ from rcpkg.calibration.in_view import copies
 from rcpkg.checks import check_number, check_sequence, number_labels
 from rcpkg.columns import as_labels
 from rcpkg.progress import printed, tell
-from rcpkg.table import TableClassifier, TableColumns, as_frame, error_and_log_loss
+from rcpkg.table import TableClassifier, TableColumns, as_frame, error_and_log_loss, levels_of
 
 RATES = (0.25, 0.5, 0.75)  # of values that copies lose
 LEVEL = 0.05  # of each one-sided test
@@ -81,7 +81,7 @@ def mask_copies(
     (True, 2.0)
     """
     rates = check_sequence("rates", np.atleast_1d(rates).tolist(), 0.0, 1.0)
-    frame, y = as_frame(X, {}), np.asarray(as_labels(y)).ravel()
+    frame, y = as_frame(X), np.asarray(as_labels(y)).ravel()
     if len(y) != len(frame):
         raise ValueError(f"X has {len(frame)} rows and y {len(y)}: it must hold one a row")
     found = copies(np.where(frame.isna(), np.nan, 1.0), rates, check_random_state(random_state))
@@ -196,7 +196,7 @@ def compare(
     check_number("hidden", hidden, 0)
     check_number("margin", margin, 0)
     check_number("cv", cv, 2, integer=True)
-    frame, (classes, y) = as_frame(X), number_labels(np.asarray(as_labels(y)).ravel())
+    frame, (classes, y) = as_frame(X, levels_of(X)), number_labels(np.asarray(as_labels(y)).ravel())
     seed = int(check_random_state(random_state).randint(2**31 - 1))
     estimator = TableClassifier(cv=3, random_state=seed) if estimator is None else estimator
     names = [OURS, *rivals(), ON_COPIES]

@@ -138,16 +138,18 @@ def levels_of(X: Any) -> dict[str, list[Any]]:
 def as_frame(X: Any, levels: dict[str, list[Any]] | None = None) -> pd.DataFrame:
     """X as a frame whose columns, with names that are strings, are numbers or text.
 
-    Ordered categories are their places among the ``levels`` of training, by default those of X, whatever levels rows
-    to predict declare; NaN where they are none of them.
+    Ordered categories stay what they are or, given their ``levels`` in training, are their places among these, whatever
+    levels rows to predict declare; NaN where they are none of them.
     """
-    levels = levels_of(X) if levels is None else levels
-    X = in_columns(X.rename(columns=str) if isinstance(X, pd.DataFrame) else X)
+    given = X.rename(columns=str).reset_index(drop=True) if isinstance(X, pd.DataFrame) else None
+    X = in_columns(X if given is None else given)
     if not isinstance(X, pd.DataFrame):
         if np.ndim(X) != 2:
             raise ValueError(f"X must be a table of rows, an array or a frame; got {type(X).__name__}")
         X = pd.DataFrame(np.asarray(X)).infer_objects()
     frame = X.rename(columns=str).reset_index(drop=True)
+    if levels is None:
+        return frame.assign(**{name: given[name] for name in levels_of(given)})  # of which numbers have become floats
     for name in levels.keys() & set(frame.columns):
         column = _as_in_training(frame, name, any(isinstance(level, str) for level in levels[name]))
         places = pd.Index(levels[name], dtype=object).get_indexer(column.astype(object))
@@ -475,12 +477,11 @@ class TableClassifier(GenerativeClassifier):
 
     def _check_rows(self, X: Any, y: ArrayLike, reset: bool = True) -> tuple[pd.DataFrame, NDArray]:
         y = super()._check_rows(_numbers_in_place_of(X), y, reset)[1]
-        self._levels = levels_of(X)
-        return as_frame(X, self._levels), y
+        return as_frame(X), y
 
     def _check_X(self, X: Any) -> pd.DataFrame:
         super()._check_X(_numbers_in_place_of(X))
-        return as_frame(X, self._levels)
+        return as_frame(X)
 
     def _candidates(self, frame: pd.DataFrame, y: NDArray[np.intp], seed: int) -> list[Candidate]:
         if isinstance(given := self.candidates, str) and given == "auto":

@@ -39,6 +39,7 @@ def test_copies_of_ordered_categories_have_their_values(levels):
     """Not their places, which boosting would have learnt from, and then been asked of the values."""
     grade = pd.Categorical(np.resize(levels[::-1], 20), levels, ordered=True)
     copies = mask_copies(pd.DataFrame({"grade": grade}), np.arange(20) % 2, random_state=0).X
+    assert copies.grade.dtype == grade.dtype
     assert_array_equal(copies.grade[:20], grade)
 
 

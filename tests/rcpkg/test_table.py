@@ -156,6 +156,10 @@ def test_ordered_categories_have_the_order_of_training(whole):
     assert_array_equal(use(grades(["new"], ["new"])), use(grades([None], levels)))
     with pytest.raises(ValueError, match="feature 'grade' holds numbers, and held text in training"):
         use(pd.DataFrame({"grade": y}))
+    if whole:  # and the pipeline that was fitted, which explains the model, takes the rows as they are
+        columns = model.best_estimator_[0]
+        for other in (rows, *same):
+            assert_array_equal(columns.transform(other).grade, rows.grade.cat.codes)
 
 
 @pytest.mark.parametrize("whole", [False, True])
