@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from rcbook.experiments.comparisons import contest
 from rcbook.experiments.studies import calibrated_networks as before
 from rcbook.experiments.studies import calibrated_networks_mended as study
 from rcbook.figures import look
@@ -40,6 +41,18 @@ RIVALS = (
     "KDB, HDP",
     "selective KDB",
 )
+
+
+def contests(scores: pd.DataFrame, rope: float) -> pd.DataFrame:
+    """On how many sets of few rows, and of more, the calibrated network is better/level/worse than each rival."""
+    few = np.array([before.sets()[name][0] <= before.FEW_ROWS for name in scores.index])
+    columns = {}
+    for target in ("pooled", "nested"):
+        pairs = [(f"KDB, RC safe, {target} target", rival) for rival in RIVALS]
+        for label, part in (("≤ 2,000", few), ("more", ~few)):
+            found = contest(scores[part], pairs, rope).itertuples()
+            columns[f"{target} target", label] = [f"{row.better}/{row.level}/{row.worse}" for row in found]
+    return pd.DataFrame(columns, index=RIVALS)
 """The rivals of the calibrated network that contests name."""
 
 

@@ -8,8 +8,9 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import logsumexp
 
+from rcbook.network_rivals import HierarchicalDirichlet
 from rcbook.small_families import derivative, entries, random_like
-from rcpkg import ConditionalLikelihood, KDependenceBayes, RiskCalibration, Statistics
+from rcpkg import ConditionalLikelihood, KDependenceBayes, MDLDiscretizer, RiskCalibration, Statistics
 from rcpkg.base import Array
 from rcpkg.calibration import Objective, Safe, Stop, climb
 from rcpkg.families import one_hot
@@ -245,3 +246,18 @@ def smoothing_by_contexts(
         for cells in (target.cells, np.ones_like(target.cells))
     )
     return weight, rarer, linear, level, totals, alone, np.ptp(joint, axis=0), np.ptp(ones, axis=0)
+
+
+def losses_on_half(X: Array, y: Array) -> tuple[float, list[float], float]:
+    """Log-losses on each second row of networks learnt from the others: of the closed form, and with distributions
+    by HDP, of five short chains and of a long one."""
+    cutter = MDLDiscretizer().fit(X[::2], y[::2])
+    codes = cutter.transform(X)
+    deep = KDependenceBayes(k=3, decomposable=False, n_states=codes.max(axis=0).astype(int) + 1)
+
+    def loss(learner: Any) -> float:
+        P = learner.fit(codes[::2], y[::2]).predict_proba(codes[1::2])
+        return float(-np.log(P[np.arange(len(P)), y[1::2]]).mean())
+
+    short = [loss(HierarchicalDirichlet(deep, random_state=k)) for k in range(5)]
+    return loss(deep), short, loss(HierarchicalDirichlet(deep, n_samples=1500, burn_in=500))
