@@ -71,6 +71,8 @@ def _check_integers(label: str, least: Any, greatest: Any) -> None:
 
 def is_missing(value: Any) -> bool:
     """Whether a value is None, pd.NA, pd.NaT or NaN."""
+    if type(value) is float:  # as in most rows that a scorer reads
+        return value != value
     kind = kind_of(type(value))
     return kind == MISSING or (kind == NUMBERS and (value.is_nan() if isinstance(value, Decimal) else value != value))
 
