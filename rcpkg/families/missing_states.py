@@ -43,13 +43,14 @@ class Group(NamedTuple):
         return tuple(f for f in members if self.free[f]), tuple(f for f in members if not self.free[f])
 
 
-def _network_of(families: Families, free: NDArray[np.bool_]) -> tuple[Families, list[int]]:
-    """The network of the ``free`` features, with the parents filled in that make it decomposable."""
+def _network_of(families: Families, free: NDArray[np.bool_], there: NDArray[np.bool_]) -> tuple[Families, list[int]]:
+    """The network of the ``free`` features in the families that are ``there``, with the parents filled in that make it
+    decomposable."""
     rank = np.argsort(families.order)
     parents: list[set[int]] = [set() for _ in free]
     holders = []
-    for members in families.members:
-        scope = {f for f in members if free[f]}
+    for members, counts in zip(families.members, there):
+        scope = {f for f in members if free[f] and counts}
         holders.append(max(scope, key=rank.__getitem__, default=-1))
         if scope:
             parents[holders[-1]] |= scope - {holders[-1]}
@@ -61,15 +62,15 @@ def _network_of(families: Families, free: NDArray[np.bool_]) -> tuple[Families, 
     return Families([sorted(pa, key=rank.__getitem__) for pa in parents], families.n_states, order), holders
 
 
-def _groups(families: Families, summed: NDArray[np.bool_], r: int) -> Iterator[Group]:
-    """Rows with features to sum over, ``summed`` (n, d), in groups of tables of `TABLE_ENTRIES`, or of one row whose
-    tables are larger."""
+def _groups(families: Families, summed: NDArray[np.bool_], there: NDArray[np.bool_], r: int) -> Iterator[Group]:
+    """Rows with features to sum over, ``summed`` (n, d), in the families that are ``there``, in groups of tables of
+    `TABLE_ENTRIES`, or of one row whose tables are larger."""
     rows = np.flatnonzero(summed.any(axis=1))
     parts = [rows[np.lexsort(summed[rows].T)]] if len(rows) else []
     while parts:
         rows = parts.pop()
         free = summed[rows].any(axis=0)
-        network, holders = _network_of(families, free)
+        network, holders = _network_of(families, free, there[rows].any(axis=0))
         sizes = network.sizes[network.order]
         if len(rows) > 1 and len(rows) * r * sizes.sum() > TABLE_ENTRIES * len(sizes):
             parts += [rows[len(rows) // 2 :], rows[: len(rows) // 2]]
@@ -133,7 +134,8 @@ def log_marginal(families: Families, places: Index, log_tables: list[Array]) -> 
     x_pa(j), y), of shape (r, states of the parents …, states of j).
     """
     missing, out = places < 0, np.zeros((len(places), len(log_tables[0])))
-    for group in _groups(families, missing & np.transpose(_matter(families, missing)), out.shape[1]):
+    matter = np.transpose(_matter(families, missing))
+    for group in _groups(families, missing & matter, matter, out.shape[1]):
         out[group.rows] = group.network.collect(*_evidence(families, group, places[group.rows], log_tables))[2]
     return out
 
@@ -193,7 +195,7 @@ def _posteriors(families: Families, places: Index, log_tables: list[Array]) -> I
 
     Where what is known is impossible in a class, states that it does not decide on are equally probable there.
     """
-    for group in _groups(families, places < 0, len(log_tables[0])):
+    for group in _groups(families, places < 0, np.ones_like(places, dtype=bool), len(log_tables[0])):
         network, lead = group.network, (len(group.rows), len(log_tables[0]))
         tables, possible = _evidence(families, group, places[group.rows], log_tables)
         conditionals = network.conditionals(*network.collect(tables, possible)[:2], possible)
