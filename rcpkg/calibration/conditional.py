@@ -289,6 +289,12 @@ class Conditional(Smooth):
         part.part, part.exact, part._held, part._at, part._parts = part, self.dense, None, None, None
         return part
 
+    def by_all_rows(self) -> "Conditional":
+        """The same with the Hessian of all rows in the place of that of some."""
+        whole = copy(self)
+        whole.part, whole.exact = whole, True
+        return whole
+
     def with_weight(self, b: float) -> "Conditional":
         """The same with another weight of the target."""
         other = copy(self)
@@ -603,13 +609,16 @@ class Fibre(Smooth):
         return self.joint.parameters(self.moved(z))
 
 
-def conjugate(g: Array, product: Callable[[Array], Array], solve: Callable[[Array], Array]) -> Array:
+def conjugate(
+    g: Array, product: Callable[[Array], Array], solve: Callable[[Array], Array], radius: float = np.inf
+) -> Array:
     """About H⁻¹g by conjugate gradients, preconditioned by ``solve``, which is about H⁻¹, too.
 
     They end when what is left of g is, in its metric, a tenth to a hundredth of it, the less the nearer the optimum is,
     so that Newton's method gains two to four digits of its promise a step; far from the optimum also when a product
     gains little of the fall of the quadratic model, in the mean of all so far (Nash and Sofer, 1990): there the model
-    promises too much to be worth solving.
+    promises too much to be worth solving. They also end where a coefficient has gone farther than the ``radius``, since
+    directions that they take up later are ever flatter.
     """
     x, rest, gained = np.zeros_like(g), g.copy(), 0.0
     z = solve(rest)
@@ -626,7 +635,7 @@ def conjugate(g: Array, product: Callable[[Array], Array], solve: Callable[[Arra
         gained += gain
         z = solve(rest)
         squared, before = rest @ z, squared
-        if squared <= enough or (far and done * gain < HALF * gained):
+        if squared <= enough or (far and done * gain < HALF * gained) or np.abs(x).max() > radius:
             break
         search = z + (squared / before) * search
     return x if x.any() else z

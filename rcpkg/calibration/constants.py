@@ -30,6 +30,9 @@ LEAST = 1e-3
 #: How far a coordinate may go in the first step. Coordinates are log-odds in units of whitened features: 50 is sure
 #: beyond rounding, and what lies farther is the curvature's blindness.
 RADIUS = 50.0
+#: Share of the slope that is left at the end of a step which was too short, as usual for Newton's method (Nocedal and
+#: Wright, 2006, 3.1)
+STEADY = 0.9
 #: Steps without a gain after which rounding is taken to have the say; twice makes ten more passes of no use
 STALLED = 10
 #: Powers of a model that is far too sure of itself, where a search may begin; the best of them does

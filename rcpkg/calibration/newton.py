@@ -9,7 +9,7 @@ import numpy as np
 
 from rcpkg.base import Array
 from rcpkg.calibration.conditional import Conditional, Iterate, Smooth, conjugate
-from rcpkg.calibration.constants import LEAST, MEMORY, PATIENCE, RADIUS, ROUGH, SHARED, STALLED
+from rcpkg.calibration.constants import LEAST, MEMORY, PATIENCE, RADIUS, ROUGH, SHARED, STALLED, STEADY
 from rcpkg.calibration.coordinates import COORDINATES, Named, metric
 from rcpkg.calibration.curvature import Woodbury
 from rcpkg.calibration.logistic import Curvature
@@ -29,8 +29,8 @@ class SecondOrder(Step):
 
 
 class Newton(SecondOrder):
-    """Newton's steps, shortened until they gain enough: by the Hessian of all rows, or, where rows are many or the
-    Hessian too large, by conjugate gradients with that of some rows, or of each class, as preconditioner.
+    """Newton's steps, shortened until they gain enough: by the Hessian of all rows; where rows are many, by L-BFGS with
+    that of some rows first; where the Hessian is too large, by conjugate gradients with those of each class.
 
     Where a whole step fails, the next one adds to the Hessian a share of that at equal posteriors (Levenberg and
     Marquardt), which is not blind where posteriors are certain.
@@ -83,29 +83,32 @@ class NewtonRun(Stalling):
 
     def _step(self, point: Iterate) -> Iterate | None:
         F, g = point.objective, point.evaluation.gradient
+        if not F.exact and F.dense and self.steps > F.patience:
+            F = F.by_all_rows()
+            point = F.iterate(point.z, point.evaluation)
         curvature = F.curvature(point.z, self.damping) if self.damping else point.curvature
+        bounded = F.exact and not isinstance(curvature, Woodbury)  # which is at least the target's, that is not blind
         if F.exact:
             step = curvature.solve(g) if self.damping else point.newton_step
-            if isinstance(curvature, Woodbury):  # at least the target's, which is not blind
-                step = step / max(np.abs(F.beta(step)).max() / self.radius, 1.0)
-            else:
-                step = bounded_step(
-                    F, self.radius, step, curvature.solve, g, lambda nu: F.curvature(point.z, self.damping, nu).solve
-                )
         elif self.steps <= F.patience:
             step = quasi_newton(g, curvature.solve, self.pairs)
         else:
-            step = conjugate(g, F.product(point.z, self.damping), curvature.solve)
+            step = conjugate(g, F.product(point.z, self.damping), curvature.solve, self.radius)
+        if bounded:
+            step = bounded_step(
+                F, self.radius, step, curvature.solve, g, lambda nu: F.curvature(point.z, self.damping, nu).solve
+            )
+        else:
+            step = step / max(np.abs(F.beta(step)).max() / self.radius, 1.0)
         end = descended(point, -step)
         if end is None:
             return None
         length, following = end
         if not F.exact:
             self.pairs.append((following.z - point.z, following.evaluation.gradient - g))
-        if F.exact:
-            far = length * np.abs(F.beta(step)).max()
-            # a bounded step goes about half as far as it may
-            self.radius = max(far, LEAST) if length < 1 else max(self.radius, 4 * far)
+        far = length * np.abs(F.beta(step)).max()
+        # a bounded step goes about half as far as it may
+        self.radius = max(far, LEAST) if length < 1 else max(self.radius, 4 * far)
         if length < 1:
             self.damping = min(max(10 * self.damping, LEAST), 1.0)
         else:
@@ -132,7 +135,7 @@ class SharedRun(NewtonRun):
             return super()._step(point)
         if self.solve is not None and "curvature" not in point.__dict__:
             end = descended(point, -point.ahead) if np.abs(F.beta(point.ahead)).max() <= self.radius else None
-        if end is not None and end[0] == 1:
+        if end is not None and end[0] >= 1:
             following = end[1]
         else:
             following = super()._step(point)
@@ -154,7 +157,8 @@ class SharedRun(NewtonRun):
 
 
 def descended(point: Iterate, direction: Array) -> tuple[float, Iterate] | None:
-    """The first of ever shorter steps that falls enough: its length, and where it ends; None if none does."""
+    """The first of ever shorter steps that falls enough, or the last of ever longer ones along which the slope stays:
+    its length, and where it ends; None if none falls."""
     F, before = point.objective, point.evaluation
     slope = float(before.gradient @ direction)
     if not slope < 0:
@@ -170,7 +174,14 @@ def descended(point: Iterate, direction: Array) -> tuple[float, Iterate] | None:
     found = backtracked(valued, point.z, before.value, direction, slope)
     if found is None:
         return None
-    length, end, _, after = found
+    length, end, value, after = found
+    # a direction without curvature has that which keeps factors definite, and steps would creep
+    while length >= 1 and after.gradient @ direction < STEADY * slope:
+        longer, before_longer = point.z + 2 * length * direction, value
+        value, further = valued(longer)
+        if not value < before_longer:
+            break
+        length, end, after = 2 * length, longer, further
     return length, F.iterate(end, after)
 
 

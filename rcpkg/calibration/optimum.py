@@ -135,31 +135,36 @@ def along_the_fibre(objective: Objective, natural: Any) -> Iterate | None:
     null = null_space([each.rows for each in forms])
     # with a common precision that makes it valid η may lose digits: only where there is no other start
     made_valid = form.coefficients(family.natural_parameters(family.from_natural(natural)))
-    for beta in (nearest(form, objective, natural), made_valid):
-        fibre = Fibre(form, objective, beta, null)
-        if fibre.dimension > LARGEST:
+    for betas in (nearest(form, objective, natural), [made_valid]):
+        fibres = [Fibre(form, objective, beta, null) for beta in betas]
+        if fibres[0].dimension > LARGEST:
             return None
-        start = fibre.iterate(np.zeros(fibre.dimension))
+        starts = [fibre.iterate(np.zeros(fibre.dimension)) for fibre in fibres]
+        start = min(starts, key=lambda point: point.evaluation.value)
         if np.isfinite(start.evaluation.value):
             try:
-                path = climb(fibre, Newton(), Converged(TOL), MOST_STEPS, start=start)
+                path = climb(start.objective, Newton(), Converged(TOL), MOST_STEPS, start=start)
                 if path.stop_reason != "converged":
                     return path.point
                 # the step whose promise ended the way is known: with it the end tells nothing of the way but rounding
-                end = fibre.iterate(path.point.z - path.point.newton_step)
+                end = start.objective.iterate(path.point.z - path.point.newton_step)
                 return end if np.isfinite(end.evaluation.value) else path.point
             except np.linalg.LinAlgError:  # the curvature is singular but for rounding
                 return None
     return None
 
 
-def nearest(form: MinimalForm, objective: Objective, natural: Statistics) -> Array:
+def nearest(form: MinimalForm, objective: Objective, natural: Statistics) -> list[Array]:
     """β with the posteriors of an η, and what all classes have in common that of the closed form, near which others
-    with these posteriors are."""
+    with these posteriors are: in the mean over the classes, or so that no class has more, since a rare state that tells
+    a class would be nearly sure in it by the mean."""
     beta, closed = (form.coefficients(each) for each in (natural, finite(closed_form_of(objective))))
-    shift = closed - beta
-    form.by_class(shift)[:] = form.by_class(shift).mean(axis=0)
-    return beta + shift
+    found = []
+    for chosen in (np.mean, np.min):
+        shift = closed - beta
+        form.by_class(shift)[:] = chosen(form.by_class(shift), axis=0)
+        found.append(beta + shift)
+    return found
 
 
 def has_most_probable(objective: Objective) -> bool:

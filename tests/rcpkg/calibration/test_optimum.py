@@ -142,6 +142,20 @@ def test_the_most_probable_model_is_found_from_far_away(prior_strength):
     assert np.abs(first).max() < 1e-5 and np.abs(second - Z.T @ Z / len(y)).max() < 1e-5
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_the_most_probable_model_is_found_where_rare_states_tell_the_class(seed):
+    """It was sought from states all but sure of a class, along which steps crept a thousand times without an end."""
+    rng = np.random.default_rng(seed)
+    X, y = rng.integers(3, size=(20000, 8)).astype(float), rng.integers(2, size=20000)
+    for state, column in enumerate(X.T[:6]):  # of ten rows or fewer, all of one class
+        column[np.flatnonzero(y == state % 2)[: 2 + 2 * state]] = 3
+    newton = ConditionalLikelihood(CategoricalNB(prior_strength=1.0)).fit(X, y)
+    rows = Objective.from_estimator(CategoricalNB(prior_strength=1.0), X, y)
+    form = MinimalForm(rows.family, rows.X, rows.labels)
+    of_model, of_rows = (form.sums(s) for s in (newton.estimator_.statistics_, rows.labels))
+    assert np.abs(form.by_class(of_model - of_rows).sum(axis=0)).max() < 1e-5 * len(y)
+
+
 GAPS = 1e-4  # of posteriors of rows with gaps, by any two optimisers
 
 
