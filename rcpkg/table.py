@@ -45,7 +45,8 @@ SKEWED = 1.0  # skewness of numbers beyond which they are transformed
 MOST_OF_A_VALUE = 0.4  # share of the rows; where more have one, as zero, a power makes the others nearly one value, too
 FREE_TEXT = 0.5  # share of the rows that have a value of their own, from which on text is no category
 FEW_VALUES = 20  # and text of no more values is one whatever the share
-MISSING_MARKS = ("?", "-", ".", "")  # in files; among numbers they would make a category of each number
+#: In files, in any case of letters; among numbers they would make a category of each number
+MISSING_MARKS = ("?", "-", ".", "", "na", "n/a", "nan", "<na>", "null")
 MOST_ROWS_BY_WEIGHT = 5000  # beyond which one weight of the target does for all
 MOST_PARAMETERS_BY_WEIGHT = 300  # of a Gaussian: 23 columns; likewise, since 60 take RiskCalibrationCV over a minute
 MOST_PARAMETERS = 2000  # of a Gaussian: 61 columns, a second a fit, but 168 minutes; beyond, variances are shared
@@ -192,7 +193,7 @@ def _columns_of(frame: pd.DataFrame) -> Columns:
         if not n_values:
             warn(f"{feature_name(frame, j)} holds missing values only, and is left out")
         elif not pd.api.types.is_numeric_dtype(frame[name].dtype) and isinstance(column.iloc[0], str):
-            is_mark = column.isin(MISSING_MARKS)
+            is_mark = column.astype(str).str.strip().str.lower().isin(MISSING_MARKS)
             if is_mark.any() and not is_mark.all() and pd.to_numeric(column[~is_mark], errors="coerce").notna().all():
                 raise ValueError(
                     f"{feature_name(frame, j)} holds {column[is_mark].iloc[0]!r} among numbers: read it as a missing "

@@ -1,6 +1,7 @@
 """A raw table to a classifier: what columns are, which candidate is taken, and what is told of it."""
 
 import pickle
+import re
 import time
 import warnings
 
@@ -98,11 +99,12 @@ def test_text_that_is_no_category_is_refused_with_the_remedy():
     TableColumns().fit(X.assign(code=[f"{i % 15}" for i in range(len(X))]))
 
 
-def test_marks_of_missing_values_among_numbers_are_refused_with_the_remedy():
+@pytest.mark.parametrize("mark", ["?", "NA", "NaN", "null", " "])
+def test_marks_of_missing_values_among_numbers_are_refused_with_the_remedy(mark):
     X, y = table()
     pressure = np.arange(len(X)).astype(str)
-    pressure[::40] = "?"
-    with pytest.raises(ValueError, match=r"'pressure' holds '\?' among numbers: read it as a missing value"):
+    pressure[::40] = mark
+    with pytest.raises(ValueError, match=re.escape(f"'pressure' holds {mark!r} among numbers: read it as a missing")):
         TableClassifier(candidates=FEW).fit(X.assign(pressure=pressure), y)
     for states in ["yes", "no", "?"], ["A", "B", "5", "-"], ["?"]:
         assert "vote" in TableColumns().fit(X.assign(vote=np.resize(states, len(X)))).columns_.categories
