@@ -148,8 +148,8 @@ def unmasked(X: Any) -> Any:
 
 
 def in_table(X: Any) -> Any:
-    """X, batches of rows and arrays of pyarrow as the tables and columns that other packages know, and tuples of rows as
-    lists, since tuples of tables are the parts of encoded rows; refuses frames that are not in memory."""
+    """X, batches of rows and arrays of pyarrow as the tables and columns that other packages know, and tuples of rows
+    as lists, since tuples of tables are the parts of encoded rows; refuses frames that are not in memory."""
     if isinstance(X, tuple) and not any(len(getattr(part, "shape", ())) > 1 for part in X[:1]):
         return list(X)
     if type(X).__module__ == "pyarrow.lib":
