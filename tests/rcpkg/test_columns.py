@@ -563,6 +563,14 @@ def test_masks_of_the_rows_of_a_list_are_gaps():
         assert_allclose(blocks.predict_proba(gaps), expected, atol=1e-12)
 
 
+def test_tuples_hold_rows_or_the_parts_of_encoded_rows():
+    rows = tuple(map(tuple, np.eye(3)))
+    block = Rows.from_arrays(rows, (0, 1, 1)).only("it")
+    assert isinstance(block.X, list) and block.n == 3
+    parts = np.eye(3), np.ones((3, 2))
+    assert Rows.from_arrays(parts, np.arange(3)).only("it").X is parts
+
+
 def test_frames_that_are_not_in_memory_are_refused_with_the_remedy():
     lazy, dask = pl.DataFrame({"size": SIZE}).lazy(), pytest.importorskip("dask.dataframe")
     for X, what in ((lazy, "LazyFrame of polars"), (dask.from_pandas(frame(SIZE), npartitions=2), "DataFrame of dask")):
