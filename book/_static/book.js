@@ -11,7 +11,8 @@
   // a formula within a sentence cannot be broken: where it is wider than its box it is set smaller, and where that
   // is not enough it scrolls; a table scrolls as a whole
   function markWide() {
-    const formulas = [...document.querySelectorAll("article span.math mjx-container")].filter((f) => !f.closest("td, th"));
+    const all = document.querySelectorAll("article span.math mjx-container");
+    const formulas = [...all].filter((formula) => !formula.closest("td, th"));
     for (const formula of formulas) {
       formula.classList.remove("wide", "goes-on");
       formula.style.fontSize = formula.dataset.size ??= formula.style.fontSize;
@@ -34,7 +35,8 @@
     for (const formula of document.querySelectorAll("article span.math")) {
       const [before, after] = [formula.previousSibling, formula.nextSibling];
       const opening = (before?.nodeType === Node.TEXT_NODE && before.data.match(/[(\[“‘]+$/)?.[0]) || "";
-      const closing = (after?.nodeType === Node.TEXT_NODE && after.data.match(/^([.,;:!?)\]”’]+|-\w+[.,;:!?)\]”’]*)/)?.[0]) || "";
+      const kind = /^([.,;:!?)\]”’]+|-\w+[.,;:!?)\]”’]*)/;
+      const closing = (after?.nodeType === Node.TEXT_NODE && after.data.match(kind)?.[0]) || "";
       if (!opening && !closing) continue;
       const kept = document.createElement("span");
       kept.className = "kept";
@@ -159,7 +161,7 @@
 
   // a long name may break between its parts, and so not within a word
   function markParts() {
-    const NAMES = `article :is(h1, h2, h3, code.literal:not(td *), .classifier-table td:first-child code,
+    const NAMES = `article :is(h1, h2, h3, code.literal:not(td *), .notation code, .classifier-table td:first-child code,
       .results-index code.literal), .page-toc .nav-link`;
     const PARTS = /(?<=[a-z])(?=[A-Z][a-z])|(?<=[._(=,])(?=\w)/;
     for (const name of document.querySelectorAll(NAMES)) {
