@@ -276,7 +276,7 @@ window.movingPictures = (() => {
     show();
   }
 
-  // ---- the same, which moves once by itself: a row is drawn the larger the more it pulls ----
+  // ---- the same, which moves once when it comes into view: a row is drawn the larger the more it pulls ----
 
   const NOTES = [["start", -5.5, 4.5, "this cluster widens the blue Gaussian"], ["end", 1.05, -2.4, "large: pulls hard"],
     ["end", 3.6, 2.15, "boundary by counting"], ["end", 3.6, 3.4, "calibrated"]];
@@ -289,7 +289,7 @@ window.movingPictures = (() => {
     figure.prepend(box.svg, said, element("div", { className: "controls" }, element("div", {}, again)));
     let playing = 0;
 
-    function play(moves) {
+    function play(moves, at) {
       const models = updated(data.rows, data.labels, data.weights[5], data.rate);
       let [model, updates] = [models.next().value, 0];
       const counted = box.show(model);
@@ -312,15 +312,24 @@ window.movingPictures = (() => {
         }
         said.textContent = `${updates ? `After ${updates} updates` : "Fitted by counting"}: ${judged(model, data)} on new rows.`;
         const share = (performance.now() - began - PAUSE) / LASTS;
-        if (updates < LAST) requestAnimationFrame(() => advance(Math.ceil(LAST * Math.min(Math.max(share, 0), 1))));
+        if (moves && updates < LAST) requestAnimationFrame(() => advance(Math.ceil(LAST * Math.min(Math.max(share, 0), 1))));
       }
 
       const began = performance.now();
-      advance(moves ? 0 : LAST);
+      advance(at);
     }
 
-    again.addEventListener("click", () => play(true));
-    play(!window.matchMedia("(prefers-reduced-motion: reduce)").matches);
+    again.addEventListener("click", () => play(true, 0));
+    const rests = window.matchMedia("(prefers-reduced-motion: reduce)").matches;
+    play(false, rests ? LAST : 0);
+    if (rests) return;
+    const view = new IntersectionObserver(([entry]) => {
+      if (!entry.isIntersecting) return;
+      view.disconnect();
+      play(true, 0);
+    }, { threshold: 0.5 });
+    view.observe(box.svg);
+    window.addEventListener("beforeprint", () => play(false, LAST));
   }
 
   // ---- naive Bayes with one feature of three states in copies; class 1 is the mirror image of class 0 ----
@@ -413,9 +422,12 @@ window.movingPictures = (() => {
         const [style, [x, y]] = [`--shade: ${data.colours[name]}`, way.at(-1)];
         draw("path", { d: line(way, box), class: "way", style }, box.marks);
         draw("circle", { cx: box.x(x), cy: box.y(y), r: 5, class: "end", style }, box.marks);
-        draw("text", { x: box.x(x) + 9, y: box.y(y) + (name === farther ? -4 : 16), class: "note" }, box.marks, name);
       }
       draw("rect", { x: box.x(start[0]) - 6, y: box.y(start[1]) - 6, width: 12, height: 12, class: "start" }, box.marks);
+      for (const [name, way] of Object.entries({ gradient, calibrated })) { // over the start, which may lie at the end
+        const [x, y] = way.at(-1);
+        draw("text", { x: box.x(x) + 9, y: box.y(y) + (name === farther ? -4 : 16), class: "note" }, box.marks, name);
+      }
       const ends = [calibrated, gradient].map((way) => lossesOfStates(way.at(-1), data));
       said.textContent = `Log-loss at the start ${fixed(lossesOfStates(start, data).logLoss, 3)}. ` +
         `Calibration ends at log-loss ${fixed(ends[0].logLoss, 3)}, joint log-likelihood of a row ${fixed(ends[0].joint, 2)}; ` +

@@ -5,7 +5,7 @@
   const ALL = "all";
   const OURS = "this book";
   const OTHERS = "other literature";
-  const SOURCES = /(?:Pérez et al\.|Zaidi et al\.|thesis|Gambosi) \(\d{4}\)/g;
+  const SOURCES = /(?:Pérez et al\.|Zaidi et al\.|Srivastava|Gambosi) \(\d{4}\)/g;
   const form = document.querySelector(".results-filter");
   const status = document.querySelector(".results-status");
   const { kind, chapter, origin, words } = form.elements;

@@ -353,9 +353,32 @@ def test_what_scrolls_fades_until_its_end_is_reached(visit):
 
 
 def test_figures_have_no_plate_in_the_dark(visit):
-    style = "images => images.map(image => getComputedStyle(image).backgroundColor)"
+    """Neither its colour nor its rim, by which a page would be longer in the dark."""
+    style = """images => images.map(image => {
+      const { backgroundColor, padding } = getComputedStyle(image);
+      return `${backgroundColor} ${padding}`;
+    })"""
     found = visit.show(dark=True).locator("article figure img[src$='.svg']").evaluate_all(style)
-    assert set(found) <= {"rgba(0, 0, 0, 0)"}
+    assert set(found) <= {"rgba(0, 0, 0, 0) 0px"}
+
+
+def test_tables_with_a_caption_have_no_frame_in_the_dark(visit):
+    width = "tables => tables.map(table => getComputedStyle(table).borderTopWidth)"
+    tables = ".pst-scrollable-table-container > table:has(> caption)"
+    assert set(visit.show(dark=True).locator(tables).evaluate_all(width)) <= {"0px"}
+
+
+CUT = """names => names.filter(name => name.scrollWidth > name.clientWidth + 1).map(name => name.textContent.trim())"""
+
+
+def test_names_of_other_pages_and_of_sections_are_shown_in_full(visit):
+    assert visit.show(width=400).locator(".prev-next-area a").evaluate_all(CUT) == []
+    assert visit.show(width=1300).locator(".page-toc .nav-link:visible").evaluate_all(CUT) == []
+
+
+def test_entries_of_the_reference_stand_close_together(visit):
+    gap = "entries => entries.map(entry => parseFloat(getComputedStyle(entry).marginBottom))"
+    assert max(visit.show().locator("article dd dl.py").evaluate_all(gap), default=0) <= 16
 
 
 PRINTED = """() => ({

@@ -61,9 +61,10 @@ def test_calibration_in_the_browser_is_that_of_the_library(opened, weight):
 
 @pytest.mark.parametrize("motion", ["reduce", "no-preference"])
 def test_the_front_picture_ends_where_the_library_does_and_rests_where_motion_is_unwelcome(browser, html, motion):
-    page = browser.new_page(reduced_motion=motion)
+    page = browser.new_page(reduced_motion=motion, viewport={"width": 400, "height": 600})
     page.goto((html / "book/intro.html").as_uri())
     said = page.locator("#moving-front .said")
+    page.wait_for_timeout(2000)  # on a phone the picture is below the first screen, and waits there
     assert said.text_content().startswith("After 300" if motion == "reduce" else "Fitted by counting")
     data = calibrated_clouds()
     objective = Objective.from_estimator(
@@ -72,9 +73,16 @@ def test_the_front_picture_ends_where_the_library_does_and_rests_where_motion_is
     log_P = climb(objective, Fixed(LEARNING_RATE), max_iter=300).point.model.predict_log_proba(np.array(data["fresh"]))
     labels = np.array(data["freshLabels"])
     error, log_loss = np.mean(log_P.argmax(axis=1) != labels), -log_P[np.arange(len(labels)), labels].mean()
+    page.locator("#moving-front svg").scroll_into_view_if_needed()
     page.wait_for_function("document.querySelector('#moving-front .said').textContent.startsWith('After 300')")
     assert said.text_content() == f"After 300 updates: {100 * error:.2f} % wrong, log-loss {log_loss:.3f} on new rows."
     page.close()
+
+
+def test_names_of_the_ends_are_drawn_over_the_start(opened):
+    marks = opened.locator("#moving-leaf svg :is(.start, .note)")
+    drawn = marks.evaluate_all("marks => marks.map(mark => mark.classList[0])")
+    assert drawn == ["start", "note", "note"]
 
 
 def test_a_row_can_be_added_and_taken_away(opened):
