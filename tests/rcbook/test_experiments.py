@@ -189,7 +189,10 @@ def protocols_are_importable(monkeypatch):
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), str(ROOT / "book"), str(ROOT / "tests" / "rcbook")]))
 
 
-@pytest.mark.parametrize("jobs, backend", [(1, None), (2, "threading"), (2, "loky")])
+PROCESSES = pytest.param(2, "loky", marks=pytest.mark.slow)  # each of which imports all that is here
+
+
+@pytest.mark.parametrize("jobs, backend", [(1, None), (2, "threading"), PROCESSES])
 def test_same_results_with_every_backend_and_nothing_twice(tmp_path, path, jobs, backend):
     cells = some_cells(tmp_path)
     assert runner.run_cells(cells[:2], path, progress=False) == {}
