@@ -10,6 +10,7 @@ import importlib
 import inspect
 import pkgutil
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cache
@@ -117,7 +118,7 @@ def smallest_text(drawing: str) -> float:
 
 
 def tables(notebook: NotebookNode) -> Iterator[str]:
-    """A table in view has a label and a caption, whose numbers are numbers of its cell, and no raw names."""
+    """A table in view has a label and a caption of its own, whose numbers are numbers of its cell, and no raw names."""
     text = f"{text_in_view(notebook)}\n"
     if (bare := len(TEXT_TABLE.findall(text)) - len(CAPTIONED.findall(text))) > 0:
         yield f"{bare} tables of the text without title and name"
@@ -135,6 +136,9 @@ def tables(notebook: NotebookNode) -> Iterator[str]:
                 if not re.search(rf"(?<![\d.]){re.escape(number)}(?!\d)", f"{said} {code}"):
                     yield f"{cell.id}: the caption's {number} is neither in the table nor in its code"
             yield from (f"{cell.id}: {raw} needs words in rcbook.words" for raw in RAW.findall(in_words(said)))
+    entries = [entry for cell in code_cells(notebook) for entry in captions(cell, "table")]
+    titles = Counter(entry.get("caption", "").split(". ")[0] for entry in entries)
+    yield from (f"two tables say: {title}" for title, times in titles.items() if times > 1)
 
 
 def code_below(cell: NotebookNode, notebook: NotebookNode) -> str:

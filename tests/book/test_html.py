@@ -403,6 +403,21 @@ def test_page_on_paper_shows_its_proofs_and_whole_formulas_and_no_folded_code(vi
     assert page.evaluate(PRINTED) == before
 
 
+# a name in the code that stands neither beside its symbol nor at the beginning of a line
+ASTRAY = """names => names.filter(name => {
+  const row = name.parentElement.getBoundingClientRect(), symbol = name.parentElement.firstElementChild;
+  const { top, left } = name.getBoundingClientRect();
+  return top > symbol.getBoundingClientRect().bottom - 4 && left > row.left + 4;
+}).map(name => name.textContent)"""
+
+
+def test_name_of_a_symbol_stands_beside_it_or_begins_a_line(visit):
+    page = visit.show(width=400)
+    page.evaluate("document.querySelectorAll('.toggle-hidden').forEach(fold => fold.classList.remove('toggle-hidden'))")
+    page.evaluate("document.querySelectorAll('article details').forEach(fold => (fold.open = true))")
+    assert page.locator("table.notation td:nth-child(3):visible").evaluate_all(ASTRAY) == []
+
+
 # a formula within a sentence that scrolls without having been set as small as can be read
 SCROLLS_TOO_SOON = """formulas => formulas.filter(
   formula => !(parseFloat(formula.style.fontSize) < 0.701 * parseFloat(formula.dataset.size))
