@@ -219,7 +219,7 @@ def _padded_factors(matrices: Array, scale: Array, seen: NDArray[np.bool_]) -> t
     """Cholesky factors U of correlations UᵀU, with the identity in place of what patterns (p, d) do not see, and
     log|Σ_oo| (p,): of one matrix for p patterns, or of p for one. Below its diagonal a factor is of no use."""
     d, seen = seen.shape[-1], seen.astype(float)
-    padded = matrices * seen[..., :, None]
+    padded = np.multiply(matrices, seen[..., :, None], order="C")  # factored in place
     padded *= seen[..., None, :]
     diagonal = padded.reshape(-1, d * d)[:, :: d + 1]
     diagonal[:] = 1.0

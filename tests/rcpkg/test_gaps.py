@@ -23,7 +23,7 @@ from rcpkg import (
 )
 from rcpkg.calibration import Newton
 from rcpkg.families import GaussianParameters, em
-from rcpkg.gaps import GappyRows, patterns
+from rcpkg.gaps import GappyRows, PatternMarginals, patterns
 from rcpkg.rows import Rows
 
 
@@ -60,6 +60,17 @@ def test_marginals_are_those_of_the_blocks():
         block = S[np.ix_(o, o)]
         known = [multivariate_normal(m[o], block).logpdf(x[o]) if o.any() else 0.0 for m in means]
         assert_allclose(values, known, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_marginals_of_one_row_are_those_of_many_however_covariances_lie_in_memory(order):
+    X, means, S = gappy()
+    quadratic, log_det = GappyRows(X).marginals(means, S)
+    marginals = PatternMarginals(means, np.array([S] * len(means), order=order))
+    for x, known, determinant in zip(X, quadratic, log_det):
+        squares, found = marginals(x[None], np.isnan(x)[None])
+        assert_allclose(squares[0], known, rtol=1e-10, atol=1e-10)
+        assert_allclose(found, determinant, rtol=1e-10, atol=1e-10)
 
 
 def test_completed_rows_are_conditional_means_and_covariances():
