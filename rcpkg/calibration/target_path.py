@@ -154,6 +154,10 @@ class TargetPath:
         after = self.conditional.parameters(point.z - point.ahead) if known else None
         return point.parameters if after is None else after
 
+    def log_posterior(self, X: Any, path: Path) -> Array:
+        """log p(y | x) of rows at an optimum."""
+        return log_posterior_of(self.objective.family, X, path.point.parameters)
+
     def left_out(self) -> tuple[Array, float]:
         """log p(y | x_i) without row i at the last weight, shape (n, r), and the log evidence of that weight."""
         if self.lack:

@@ -22,6 +22,8 @@ from rcbook import published
 from rcbook.__main__ import main
 from rcbook.experiments import code, runner, signing, store
 from rcbook.experiments.cells import NO_PROTOCOL, REGISTER, STUDY, Cell, Grid, Record, Study, cells_of, register
+from rcbook.experiments.studies import rows_left_out
+from sklearn.datasets import load_iris
 
 import rcpkg
 
@@ -570,6 +572,13 @@ def assert_comes_out(file, done, folder):
             rounded = {line.split(": ")[0] for line in apart}
             assert [line for line in found if line.split(": ")[0] not in rounded] == []
             pytest.skip(f"kernels of this processor differ, none gives the stored numbers: {found}")
+
+
+def test_rows_left_out_by_one_step_are_near_refits():
+    X, y = load_iris(return_X_y=True)
+    found = rows_left_out.losses(rcpkg.GaussianNB(), X[::6], y[::6])
+    for b in rows_left_out.WEIGHTS:
+        assert abs(found[b, "difference"]) < 0.5 * (found[b, "exact"] - found[b, "training"])
 
 
 @pytest.fixture(scope="module")
