@@ -74,7 +74,7 @@ def check_number(name: str, value: Any, low: float, *, above: bool = False, inte
 def refuse_labels(name: str, values: Any, of: Any = None) -> None:
     """Refuse a parameter that goes by place and has labels, where these are not the features or the classes ``of`` what
     is fitted, in their order."""
-    known = [list(getattr(of, attribute, ())) for attribute in ("feature_names_in_", "classes_")]
+    known = [list(getattr(of, attribute, ())) for attribute in ("feature_names_in_", "_columns", "classes_")]
     for axis in values.axes if isinstance(values, pd.Series | pd.DataFrame) else ():
         if not isinstance(axis, pd.RangeIndex) and axis.tolist() not in known:
             where = "that of the features or of classes_"

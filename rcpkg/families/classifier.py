@@ -76,7 +76,7 @@ class ClosedFormClassifier(GenerativeClassifier):
 
     def _description(self) -> dict[str, Any]:
         """What is known of the labels and columns of the rows."""
-        names = "classes_", "n_features_in_", "feature_names_in_"
+        names = "classes_", "n_features_in_", "feature_names_in_", "_columns"
         return {name: getattr(self, name) for name in names if hasattr(self, name)}
 
     def _prepare(self, X: Array) -> None:

@@ -95,6 +95,8 @@ class ProductFamily(ProductSettings, Family):
         known = {"names": {k: self.names[j] for k, j in enumerate(columns) if j in self.names}}
         if hasattr(self, "classes_"):
             known["classes_"] = self.classes_
+        if hasattr(self, "_columns"):
+            known["_columns"] = [self._columns[j] for j in columns]
         names = getattr(self, "feature_names_in_", None)  # of an array the numbers of its columns
         return known | {"feature_names_in_": columns.astype(object) if names is None else names[columns]}
 

@@ -113,7 +113,7 @@ class BayesianQDA(PredictiveDensities, MomentClassifier):
         ``sample_weight`` times."""
         sample, _ = self._sample(X, y, sample_weight)
         self.statistics_ = sample.statistics
-        self.class_log_prior_ = log_class_prior(self.statistics_.counts, self.class_prior)
+        self.class_log_prior_ = log_class_prior(self.statistics_.counts, self.class_prior, self)
         self.dof_, self.seed_ = self._prior_parameters(self.statistics_)
         for count, _, scatter, seed in zip(*self.statistics_, self.seed_):
             posterior_factor(count, scatter, seed, self.dof_)

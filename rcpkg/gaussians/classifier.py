@@ -149,7 +149,7 @@ class GridClassifier(MomentClassifier):
         errors, losses, weights = self._cross_validated(grid, sample, present, groups, block)
         place, self.cv_errors_, self.cv_log_loss_ = self._choose(errors, losses, weights, exists)
         self.statistics_ = sample.statistics
-        self.class_log_prior_ = log_class_prior(sample.statistics.counts, self.class_prior)
+        self.class_log_prior_ = log_class_prior(sample.statistics.counts, self.class_prior, self)
         self._adopt(grid, place, sample)
         return self
 
@@ -194,12 +194,12 @@ class GridClassifier(MomentClassifier):
             return
         for train, test in folds(self.cv, sample.X, sample.y, present, groups):
             part = sample.take(train)
-            prior = log_class_prior(part.statistics.counts, self.class_prior)
+            prior = log_class_prior(part.statistics.counts, self.class_prior, self)
             for rows in blocks(test, block):
                 yield rows, grid.log_density(part, sample.X[rows]) + prior
 
     def _prior_left_out(self, sample: Sample, rows: Array) -> Array:
-        return log_class_prior_loo(sample.y, sample.n_classes, self.class_prior, sample.weights, rows)
+        return log_class_prior_loo(sample.y, sample.n_classes, self.class_prior, sample.weights, rows, self)
 
 
 def blocks(rows: NDArray[np.intp], size: int) -> list[NDArray[np.intp]]:

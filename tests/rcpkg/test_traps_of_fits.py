@@ -126,6 +126,28 @@ def test_labels_of_values_that_go_by_place_are_refused(learner):
         learner.fit(table, Y)
 
 
+@pytest.mark.parametrize(
+    ("learner", "parameters"),
+    [
+        (BayesianQDA(), {"class_prior": pd.Series([0.2, 0.3, 0.5], index=list("uvw"))}),
+        (BDA7(), {"class_prior": pd.Series([0.2, 0.3, 0.5], index=list("uvw"))}),
+        (BDA7(cv=3), {"class_prior": pd.Series([0.2, 0.3, 0.5], index=list("uvw"))}),
+        (QDA(prior_strength=1.0), {"prior_mean": LABELLED.set_axis([3, 1, 2, 9])}),
+        (QDA(prior_strength=1.0), {"prior_covariance": pd.DataFrame(np.eye(4), [3, 1, 2, 9], [3, 1, 2, 9])}),
+        (
+            ProductModel([("a", GaussianNB(prior_strength=1.0), [2, 0]), ("b", QDA(), [1, 3])]),
+            {"a__prior_mean": pd.Series([2.0, 3.0], index=[2, 3])},
+        ),
+    ],
+    ids=repr,
+)
+def test_labels_of_values_in_the_order_of_what_is_fitted_are_taken(learner, parameters):
+    table, y = pd.DataFrame(X, columns=[3, 1, 2, 9]), np.array(list("uvw"))[Y - 1]
+    values = {name: value.to_numpy() for name, value in parameters.items()}
+    labelled, plain = (clone(learner).set_params(**each).fit(table, y) for each in (parameters, values))
+    assert_array_equal(labelled.predict_proba(table), plain.predict_proba(table))
+
+
 def test_masks_of_parameters_hide_numbers():
     priors, cost = np.ma.array([0.2, 0.3, 0.5], mask=[0, 0, 1]), np.ma.masked_equal(1 - np.eye(3), 0)
     for learner in GaussianNB(priors=priors), QDA(cost=cost):
