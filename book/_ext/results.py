@@ -137,7 +137,7 @@ def held(names: list[str], tests: list[str]) -> nodes.container:
         cell[0] += [shown, nodes.Text(" ")]
     if tests:
         count = "1 test" if len(tests) == 1 else f"{len(tests)} tests"
-        listed = "".join(f"<br><code>{test}</code>" for test in tests)
+        listed = "<br>".join(f"<code>{test}</code>" for test in tests)
         cell += nodes.raw("", f"<details><summary>{count}</summary>{listed}</details>", format="html")
         words = "; ".join([*map(sentence, tests[:PRINTED]), *["…"] * (len(tests) > PRINTED)])
         cell += addnodes.only("", nodes.paragraph(text=f"{count}: {words}"), expr="latex")
