@@ -240,8 +240,12 @@ def know_columns(estimator: Any, X: Any) -> None:
 
 
 def check_columns(estimator: Any, X: Any) -> None:
-    """Refuse columns of other such names than those of the training rows, or in another order."""
-    if not hasattr(estimator, "feature_names_in_") and has_other_columns(estimator, X):
+    """Refuse columns of other such names than those of the training rows, or in another order; of text in the place of
+    mere numbers of columns scikit-learn warns."""
+    if hasattr(estimator, "feature_names_in_") or not has_other_columns(estimator, X):
+        return
+    numbered = estimator._columns == [*range(len(estimator._columns))]
+    if not (numbered and all(isinstance(name, str) for name in X.columns)):
         raise ValueError(
             f"The feature names should match those that were passed during fit, {estimator._columns}, in their order; "
             f"got {list(X.columns)}"

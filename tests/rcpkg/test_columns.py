@@ -553,6 +553,16 @@ def test_names_that_are_no_strings_keep_their_order(model, names):
         forgetful.predict(X.iloc[:, ::-1])
 
 
+def test_names_in_the_place_of_mere_numbers_of_columns_get_the_warning_of_scikit_learn():
+    """A frame that pandas numbers has no names; other numbers are another order all the same."""
+    X = np.column_stack([np.arange(N) % 3, cycled(0, 1)])
+    found = GaussianNB().fit(pd.DataFrame(X), Y)
+    with pytest.warns(UserWarning, match="fitted without feature names"):
+        assert_array_equal(found.predict_proba(pd.DataFrame(X, columns=["a", "b"])), found.predict_proba(X))
+    with pytest.raises(ValueError, match="in their order"):
+        found.predict(pd.DataFrame(X)[[1, 0]])
+
+
 def test_masks_of_the_rows_of_a_list_are_gaps():
     hidden, gaps = np.ma.masked_less(SIZE[:, None] * [1.0, -1.0], -1), SIZE[:, None] * [1.0, -1.0]
     gaps[gaps < -1] = np.nan
