@@ -349,5 +349,3 @@ SAME = {
     "tolerance": 1e-5,
 }
 Study("race-to-the-optimum", rows=dict.fromkeys(name for name, _ in CASES), **SAME)
-# of the search in one set of coordinates, which took the place of the one that is stored under the first name
-Study("race-again", rows=dict.fromkeys(EARLIER[:4]), **SAME)
