@@ -145,7 +145,7 @@ def as_frame(X: Any, levels: dict[str, list[Any]] | None = None) -> pd.DataFrame
     given = X.rename(columns=str).reset_index(drop=True) if isinstance(X, pd.DataFrame) else None
     X = in_columns(X if given is None else given)
     if not isinstance(X, pd.DataFrame):
-        if np.ndim(X) != 2:
+        if (X.ndim if hasattr(X, "ndim") else np.asarray(X).ndim) != 2:
             raise ValueError(f"X must be a table of rows, an array or a frame; got {type(X).__name__}")
         X = pd.DataFrame(np.asarray(X)).infer_objects()
     frame = X.rename(columns=str).reset_index(drop=True)
