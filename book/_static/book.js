@@ -208,5 +208,7 @@
   window.addEventListener("hashchange", openTarget);
   window.addEventListener("load", () => window.MathJax?.startup?.promise.then(markAll));
   document.addEventListener("toggle", markAll, true); // of a fold, whose inside may have had no size
+  // a solution is a fold of another kind, which sends no such event
+  document.addEventListener("click", (event) => event.target.closest(".solution") && requestAnimationFrame(markAll));
   document.addEventListener("scroll", onScroll, { capture: true, passive: true });
 })();

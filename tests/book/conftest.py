@@ -19,6 +19,7 @@ KINDS_OF_PAGES = (  # opened in a browser if not all are
     "book/how_to_classify",
     "chapters/05_mirror_ascent",  # formulas and proofs
     "chapters/11_when_to_calibrate",  # tables and figures
+    "chapters/11s_when_to_calibrate",  # exercises and solutions
     "chapters/21_scorecard",
     "book/theorems",
     "book/three_ideas_to_move",

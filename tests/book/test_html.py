@@ -352,6 +352,15 @@ def test_what_scrolls_fades_until_its_end_is_reached(visit):
     assert page.locator(boxes).evaluate_all(MARKS) == []
 
 
+def test_what_scrolls_in_a_solution_fades_once_it_is_opened(visit):
+    """Code is narrower there than while the solution was folded."""
+    page = visit.show()
+    page.wait_for_timeout(100)  # the marks of this width are made
+    page.locator(".solution .toggle-button").evaluate_all("buttons => buttons.forEach(button => button.click())")
+    page.evaluate("() => new Promise(requestAnimationFrame)")
+    assert page.locator(".solution div.highlight pre:visible").evaluate_all(MARKS) == []
+
+
 def test_figures_have_no_plate_in_the_dark(visit):
     """Neither its colour nor its rim, by which a page would be longer in the dark."""
     style = """images => images.map(image => {
