@@ -5,9 +5,9 @@ missing. Its Cholesky factor then holds that of Σ_oo, so that the patterns of a
 the times of the chapter on gaps ask for.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from functools import cached_property, lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -178,36 +178,19 @@ class PatternMarginals:
 
     def __init__(self, means: Array, covariances: Array) -> None:
         self.means, (self.correlations, self.scales) = means, correlations(covariances)
-        self.patterns = PatternCache(self._factors)
+        self.kept = lru_cache(AT_A_TIME // self.correlations.size)(self._factors)
 
     def __call__(self, x: Array, missing: NDArray[np.bool_]) -> tuple[Array, Array]:
-        factors, log_det = self.patterns[missing.tobytes()]
+        factors, log_det = self.kept(missing.tobytes())
         Z = (x - self.means) / self.scales
         np.copyto(Z, 0.0, where=missing)
         for factor, z in zip(factors, Z):
             dtrtrs(factor, z, lower=0, trans=1, overwrite_b=1)
         return np.vecdot(Z, Z)[None], log_det
 
-    def _factors(self, missing: NDArray[np.bool_]) -> tuple[int, tuple[Sequence[Array], Array]]:
-        factors, log_det = _padded_factors(self.correlations, self.scales, ~missing)
-        return self.correlations.size, (factors * (len(self.means) // len(factors)), log_det)
-
-
-class PatternCache(dict[bytes, Any]):
-    """What follows from a pattern of missing values, by its bytes; kept until `AT_A_TIME` numbers are.
-
-    ``compute`` gives how many numbers it is, and what follows from a pattern (d,).
-    """
-
-    def __init__(self, compute: Callable[[NDArray[np.bool_]], tuple[int, Any]]) -> None:
-        self.compute, self.room = compute, AT_A_TIME
-
-    def __missing__(self, pattern: bytes) -> Any:
-        size, found = self.compute(np.frombuffer(pattern, dtype=bool))
-        if size <= self.room:
-            self.room -= size
-            self[pattern] = found
-        return found
+    def _factors(self, missing: bytes) -> tuple[Sequence[Array], Array]:
+        factors, log_det = _padded_factors(self.correlations, self.scales, ~np.frombuffer(missing, dtype=bool))
+        return factors * (len(self.means) // len(factors)), log_det
 
 
 def gappy(X: Array, independent: bool) -> GappyRows | IndependentRows:

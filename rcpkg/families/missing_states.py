@@ -7,6 +7,7 @@ Spiegelhalter, 1988).
 """
 
 from collections.abc import Iterator
+from functools import lru_cache
 from math import prod
 from typing import Any, NamedTuple
 
@@ -17,8 +18,7 @@ from scipy.sparse import csr_array
 from rcpkg.base import Array
 from rcpkg.families.cliques import Families, Possible, margin, onto
 from rcpkg.families.constants import LARGEST_TABLES, TABLE_ENTRIES
-from rcpkg.gaps import PatternCache
-from rcpkg.linalg import log_sum_exp
+from rcpkg.linalg import AT_A_TIME, log_sum_exp
 
 UNKNOWN = -LARGEST_TABLES  # the place of a state by which each cell that depends on it is negative
 ROWS = -1  # the last axis of tables that are made, after the features
@@ -161,19 +161,22 @@ class RowMarginal:
     as tables over the states of known ones, where these are small."""
 
     def __init__(self, families: Families, log_tables: list[Array]) -> None:
-        self.families, self.log_tables, self.patterns = families, log_tables, PatternCache(self._sum)
+        self.families, self.log_tables = families, log_tables
+        # tables of a pattern are hardly more than those of the model
+        self.kept = lru_cache(AT_A_TIME // sum(table.size for table in log_tables))(self._sum)
 
     def __call__(self, places: Index) -> Array:
-        if total := self.patterns[(places < 0).tobytes()]:
+        if total := self.kept((places < 0).tobytes()):
             return total(places)
         return log_marginal(self.families, np.maximum(places, -1)[None], self.log_tables)[0]
 
-    def _sum(self, missing: NDArray[np.bool_]) -> tuple[int, TableSum | None]:
+    def _sum(self, pattern: bytes) -> TableSum | None:
         """One table for each set of missing features that hang together; None if it has over `TABLE_ENTRIES` entries.
 
         Features are summed one by one, and terms in the order of `Families.collect`, which makes the same bits.
         """
-        families, r, matter = self.families, len(self.log_tables[0]), _matter(self.families, missing)
+        families, r, missing = self.families, len(self.log_tables[0]), np.frombuffer(pattern, dtype=bool)
+        matter = _matter(families, missing)
         summed = {j for j in families.order if missing[j] and matter[j]}
         every = zip(families.members, self.log_tables, matter)
         tables = [(members, table) for members, table, of in every if of and summed.intersection(members)]
@@ -182,12 +185,11 @@ class RowMarginal:
             here = [[one for one in kind if j in one[0]] for kind in (tables, messages)]
             scope = (*{f for members, _ in here[0] + here[1] for f in members if f != j}, j)
             if r * prod(families.n_states[list(scope)]) > TABLE_ENTRIES:
-                return len(missing), None
+                return None
             total = sum(sum(onto(table, members, scope) for members, table in kind) for kind in here)
             tables, messages = ([one for one in kind if j not in one[0]] for kind in (tables, messages))
             messages.append((scope[:-1], log_sum_exp(np.ascontiguousarray(total))))
-        found = TableSum(messages, r, len(missing))
-        return found.cells.size + found.stride.size, found
+        return TableSum(messages, r, len(missing))
 
 
 def _posteriors(families: Families, places: Index, log_tables: list[Array]) -> Iterator[tuple[Group, dict[int, Array]]]:

@@ -101,6 +101,9 @@ class Scorer:
             raise ValueError(f"row must be {form}; got {type(row).__name__}")
         return row.to_pylist() if hasattr(row, "to_pylist") else list(unmasked(row))
 
+    def __reduce__(self) -> tuple[type[Self], tuple[dict[str, Any]]]:
+        return type(self), (self.content,)  # what it keeps of gaps is made again
+
     def to_json(self) -> str:
         """The arrays as JSON, whose numbers come back to the last bit; null is −∞."""
         return json.dumps(self.content, allow_nan=False, default=_lists)

@@ -24,7 +24,6 @@ from rcpkg import LDA, QDA, TAN, CategoricalNB, GaussianNB, KDependenceBayes, Ri
 from rcpkg.base import Array
 from rcpkg.explain import contributions
 from rcpkg.families.scorer import Scorer
-from rcpkg.linalg import AT_A_TIME
 
 STUDY_NAME = "one-row"
 ROUNDS, CALLS, BATCH = 30, 100, 10_000
@@ -57,9 +56,8 @@ def in_turns(*calls: Callable[[], object], number: int = CALLS, rounds: int = RO
 def first_met(scorer: Scorer, row: Array) -> Array:
     """The posterior of a row with a pattern of missing values of which the scorer has kept nothing."""
     for part, _ in scorer._parts:
-        if (patterns := getattr(part.marginals, "patterns", None)) is not None:
-            patterns.clear()
-            patterns.room = AT_A_TIME
+        if kept := getattr(part.marginals, "kept", None):
+            kept.cache_clear()
     return scorer.predict_proba(row)
 
 
