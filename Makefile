@@ -16,6 +16,9 @@ CHAPTERS = $(sort $(wildcard chapters/*.ipynb book/*.ipynb))
 # the processes run side by side; threads within them would only get into each other's way
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
+# some images of Docker turn stored bytecode off: each of the kernels would compile numpy, pandas and scipy anew
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help environment book watch page live serve pdf test test-full test-slow test-oldest bench peers experiments notebooks lab lint planted measures archive lock clean distclean
 
