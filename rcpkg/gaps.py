@@ -177,7 +177,8 @@ class PatternMarginals:
     """`GappyRows.marginals_of_classes` for one row at a time, by covariances (r, d, d) or (1, d, d): keeps factors."""
 
     def __init__(self, means: Array, covariances: Array) -> None:
-        self.means, (self.correlations, self.scales) = means, correlations(covariances)
+        self.means, (self.correlations, scales) = means, correlations(covariances)
+        self.scales = np.tile(scales, (len(means) // len(scales), 1))  # of a shared one, too, which is faster
         self.kept = lru_cache(AT_A_TIME // self.correlations.size)(self._factors)
 
     def __call__(self, x: Array, missing: NDArray[np.bool_]) -> tuple[Array, Array]:

@@ -153,7 +153,7 @@ class TableSum:
         self.cells = np.ascontiguousarray(np.concatenate(cells, axis=1).T)
 
     def __call__(self, places: Index) -> Array:
-        return np.add.reduce(self.cells.take(self.starts + self.stride.dot(places), axis=0, mode="clip"), axis=0)
+        return np.add.reduce(self.cells.take(self.starts + self.stride.dot(places), 0, None, "clip"))
 
 
 class RowMarginal:

@@ -167,7 +167,7 @@ class _Table:
             values = values.tolist()
         look_up = getitem if PLAIN.issuperset(map(type, values)) else _States.place
         found = [*map(look_up, self.states, values)]
-        places = np.array(found)
+        places = np.fromiter(found, np.intp, len(found))
         joint = self.complete(places) + self.log_prior
         return joint + self.marginals(places) if self.marginals and UNKNOWN in found else joint
 
