@@ -163,9 +163,9 @@ class _Table:
         self.marginals = RowMarginal(families, families.split(log_prob)) if families.has_arcs else None
 
     def __call__(self, values: Any) -> Array:
-        if isinstance(values, np.ndarray) and values.dtype.kind not in "mM":  # which may be listed as integers
-            values = values.tolist()
-        look_up = getitem if PLAIN.issuperset(map(type, values)) else _States.place
+        is_plain = isinstance(values, np.ndarray) and values.dtype.kind in "fiubU"
+        values = values.tolist() if is_plain else values
+        look_up = getitem if is_plain or PLAIN.issuperset(map(type, values)) else _States.place
         found = [*map(look_up, self.states, values)]
         places = np.fromiter(found, np.intp, len(found))
         joint = self.complete(places) + self.log_prior
