@@ -103,7 +103,7 @@ BLOCKS = 200
 FOLD_TOL = 1e-4
 #: Scores of rows, r − 1 a row, whose part in an optimum is looked at after a fit, and draws that tell their part in the
 #: target. Half makes the estimate of what a row gains rougher by a factor of 1.4, twice takes twice as long.
-LOOKED_AT, PROBES = 600, 4
+LOOKED_AT, PROBES = 600, 2
 #: Nats a row by which the closed form must do better than a fit with a given weight for a warning, and by which a model
 #: that rows left out chose may be behind it, within a standard error, without one. Half makes more fits warn.
 AHEAD, WORSE = 0.01, 0.02

@@ -12,7 +12,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from rcpkg.base import Array, GenerativeClassifier, InvalidStatistics, log_posterior
 from rcpkg.calibration.climb import climb
 from rcpkg.calibration.conditional import Conditional, Iterate
-from rcpkg.calibration.constants import AHEAD, BLOCKS, DIFFERENCE, LOOKED_AT, LOST, PROBES, SAFE_TOL, WORSE
+from rcpkg.calibration.constants import AHEAD, BLOCKS, DIFFERENCE, LOOKED_AT, LOST, PROBES, ROUGH, SAFE_TOL, WORSE
 from rcpkg.calibration.curvature import Woodbury
 from rcpkg.calibration.objective import Objective, log_posterior_of, rows_at, target_parameters
 from rcpkg.calibration.rules import row_losses
@@ -266,18 +266,18 @@ def warn_of_optimum(path: Path, prepared: Family, target: str | ClosedFormClassi
                 "RiskCalibrationCV, which chooses the weight of the target by folds, or a model of fewer parameters"
             )
             return
-        seen = row_losses(point.log_posterior(F.X), F.y)[2]
+        seen = point.objective.data.losses(point.objective.scored(point.z))
         losses = seen + optimism(point, prepared, target, seen)
     except (Unsupported, InvalidStatistics, NotConverged, np.linalg.LinAlgError):
         return
-    loss, blocks = mean_and_error(losses, F.weight)[0], closed_form_on_blocks(F, prepared, FOLDS)
+    loss, blocks = np.average(losses, weights=F.weight), closed_form_on_blocks(F, prepared, FOLDS)
     of_closed_form = row_losses(log_posterior_of(prepared, F.X, F.closed_form or prepared.parameters(F.labels)), F.y)[2]
-    closed = mean_and_error(of_closed_form, F.weight)[0]
+    closed = np.average(of_closed_form, weights=F.weight)
     # where it is ahead no longer it is no rival: the losses of further blocks would hardly ever fall
     while loss - closed > AHEAD and (block := next(blocks, None)):
         rows, log_P = block
         of_closed_form[rows] = row_losses(log_P, F.y[rows])[2]
-        closed = mean_and_error(of_closed_form, F.weight)[0]
+        closed = np.average(of_closed_form, weights=F.weight)
     if loss - closed > AHEAD:
         warn(
             f"rows left out speak against calibration: log-loss {closed:.3f} of the closed form as it is, {loss:.3f} "
@@ -295,7 +295,8 @@ def optimism(point: Iterate, prepared: Family, target: str | ClosedFormClassifie
     `LOOKED_AT` scores of rows are looked at: half those of the rows of greatest ``losses``, which have most of the
     rise, and half those of some of the others, which stand for all of them. What rows lose with the target is
     Σ_i ⟨g_i, ∂_i(s̄ − m̄ μ)⟩ = E ⟨g_ε, ∂_ε(s̄ − m̄ μ)⟩ for the sums g_ε = Σ_i ε_i g_i and derivatives along Σ_i ε_i
-    s(x_i, y_i) with signs ε_i by chance: a mean of `PROBES` draws (Hutchinson 1990), which all rows rise by alike.
+    s(x_i, y_i) with signs ε_i by chance: a mean of `PROBES` draws (Hutchinson 1990), which all rows rise by alike. It
+    is about b m̄/m of the rest, and is left out up to `ROUGH`.
     """
     F, r = point.objective, point.objective.r
     half, order = max(LOOKED_AT // F.data.free // 2, 1), np.argsort(-losses, kind="stable")
@@ -309,7 +310,7 @@ def optimism(point: Iterate, prepared: Family, target: str | ClosedFormClassifie
     lost = A[range(len(index)), y] - (A @ P[:, :, None])[:, :, 0]
     after = log_posterior(before - fall_of_scores(A, P, lost, weight[:, None]), equal)
     risen = (before - after)[range(len(y)), y]
-    if isinstance(target, str):
+    if isinstance(target, str) and F.size > (1 + ROUGH) * F.total_weight:
         by_score = fall_of_scores(A, P, one_hot(y, r) - np.exp(after), weight[:, None], transposed=True)
         signs = np.random.default_rng(0).choice((-1.0, 1.0), size=(PROBES, len(index)))
         pulled = point.curvature.solve(pulls_along(point, prepared, target, index, signs))[F.of_scores]

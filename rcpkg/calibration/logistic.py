@@ -138,6 +138,11 @@ class LogisticObjective:
         """l2 M Mᵀ / m, the Hessian of the penalty of one class, but for ``between``."""
         return self.l2 / self.total * (self.ridge @ self.ridge.T if self.ridge.ndim == 2 else np.diag(self.ridge))
 
+    def losses(self, V: Array) -> Array:
+        """−log p(y | x) of each row."""
+        blocks = self.features.blocks()
+        return np.concatenate([posteriors(products(V, block), self.y[rows], self.r)[1].loss for rows, block in blocks])
+
     def _posteriors(self, V: Array) -> Iterator[tuple[slice, FeatureBlock, Array]]:
         for rows, block in self.features.blocks():
             yield rows, block, posteriors(products(V, block), self.y[rows], self.r)[0]

@@ -345,6 +345,15 @@ def test_what_the_sentence_takes_rows_to_gain_is_what_leave_one_out_says(name, t
     assert few.mean() == pytest.approx(gained.mean(), rel=0.5)
 
 
+@pytest.mark.parametrize(("n", "looked"), [(90, 1), (300, 0)])
+def test_a_target_of_few_pseudo_rows_is_not_looked_at_for_the_sentence(n, looked, monkeypatch):
+    rng, calls, pulls = np.random.default_rng(0), [], left_out.pulls_along
+    monkeypatch.setattr(left_out, "pulls_along", lambda *of: calls.append(of) or pulls(*of))
+    X = rng.normal(size=(n, 3))
+    RiskCalibration(LDA()).fit(X, X[:, 0] + rng.normal(size=n) > 0)  # 24 pseudo-rows
+    assert len(calls) == looked
+
+
 @pytest.mark.parametrize(
     ("name", "largest", "kind", "r"),
     [
