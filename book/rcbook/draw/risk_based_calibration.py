@@ -14,15 +14,17 @@ from sklearn.metrics import log_loss
 
 from rcbook.experiments.comparisons import corrected_standard_error
 from rcbook.experiments.rescalings import Rescaled, temperature_scaled
+from rcbook.experiments.studies import modes_of_calibration as modes
+from rcbook.experiments.studies.modes_of_calibration import losses, splits
 from rcbook.figures import ink, label_lines, look
 from rcbook.freezing import Freezing
 from rcbook.simulation import clouds
-from rcbook.trials.risk_based_calibration import compared, losses, splits
 from rcpkg import QDA, CategoricalNB, GaussianNB, InvalidStatistics, RiskCalibration, plotting
 from rcpkg.base import Array
 from rcpkg.calibration import Fixed, Safe
 
 LOOKS = {"published": "published", "safe": "safe", "safe, target": "target"}  # of the modes, in rcbook.figures.METHODS
+CASE, LOSSES = ["set", "model", "mode"], {"error": "error", "log-loss": "log_loss"}  # columns of the stored runs
 
 
 def update_in_numbers(x: Any, Y: Any, P: Any, s: Any, new: Any) -> pd.DataFrame:
@@ -120,7 +122,7 @@ def invalid_steps(binned: Any, y_cancer: Any, X: Any, y: Any) -> tuple[Any, Any,
     return rows, histories, columns
 
 
-def curves(calibrate: Any, data: Any, models: Any) -> Any:
+def curves(calibrate: Any) -> Any:
     """Error and log-loss along published updates, training and test."""
 
     def losses_along_the_way(X, y, scaler, model, train, test, T=63):
@@ -135,104 +137,79 @@ def curves(calibrate: Any, data: Any, models: Any) -> Any:
             pass
         return np.array(rows)
 
-    curves = {}
-    for name in data:
-        for model in models:
-            runs = [
-                losses_along_the_way(*data[name], *models[model], *split)
-                for split in splits(data[name][1], 5)
-            ]
-            common = min(map(len, runs))
-            curves[name, model] = np.mean([run[:common] for run in runs], axis=0)
     figure, axes = plt.subplots(2, 3, figsize=(8.4, 4.8), sharex=True)
-    for column, name in enumerate(data):
-        for row, (loss, place) in enumerate((("error", 1), ("log-loss", 2))):
-            ax = axes[row, column]
-            for colour, marker, model in zip(plotting.palette, plotting.markers, models):
-                curve = curves[name, model]
+    for column, (name, load) in enumerate(modes.SETS.items()):
+        X, y = load(return_X_y=True)
+        for colour, marker, (title, model) in zip(plotting.palette, plotting.markers, modes.MODELS.items()):
+            runs = [losses_along_the_way(X, y, *model, *split) for split in splits(y, 5)]
+            common = min(map(len, runs))
+            curve = np.mean([run[:common] for run in runs], axis=0)
+            for ax, place in zip(axes[:, column], (1, 2)):
                 for part, which, line in ((0, "train", "-"), (1, "test", "--")):
-                    ax.plot(curve[:, part, place], line, color=colour, label=f"{model}, {which}")
+                    ax.plot(curve[:, part, place], line, color=colour, label=f"{title}, {which}")
                     if len(curve) < 64:
                         ax.plot(len(curve) - 1, curve[-1, part, place], marker, color=colour, clip_on=False)
-            ax.set(
-                title=name if row == 0 else None,
-                ylabel=loss if column == 0 else None,
-                xlabel="updates" if row == 1 else None,
-            )
+        axes[0, column].set_title(name)
+        axes[1, column].set_xlabel("updates")
+    for row, loss in zip(axes, ("error", "log-loss")):
+        row[0].set_ylabel(loss)
+        for ax in row:
             ax.set_ylim(bottom=0)
     handles, texts = axes[0, 0].get_legend_handles_labels()
     figure.legend(handles, texts, loc="outside lower center", ncols=3)
     return figure
 
 
-def ends_of_runs(data: Any, models: Any, calibrations: Any) -> tuple[Any, Any]:
+def ends_of_runs(runs: pd.DataFrame) -> pd.DataFrame:
     """Updates and ends of each mode, set by set."""
-    found, ends = {}, {}
-    for name in data:
-        for model in models:
-            parts = splits(data[name][1], 10, seed=1)
-            runs = [compared(calibrations, *data[name], *models[model], *split) for split in parts]
-            found[name, model] = np.array([tested for tested, _ in runs])
-            ends[name, model] = [end for _, end in runs]
     endings = {
         "published": {"soft_error": "rose", "invalid": "invalid"},
         "safe": {"converged": "converged"},
         "safe, target": {"converged": "converged"},
     }
-    course = {}
-    for key, runs in ends.items():
-        course[key] = {}
-        for which, (calibration, named) in enumerate(endings.items()):
-            kept, reasons = zip(*(run[which] for run in runs))
-            course[key][calibration, "kept"] = f"{min(kept)}, {np.median(kept):g}, {max(kept)}"
-            for reason, title in named.items():
-                course[key][calibration, title] = reasons.count(reason)
-    return found, course
+    course: dict[tuple, dict] = {}
+    for (name, model, mode), of_mode in runs[runs["mode"] != modes.CLOSED].groupby(CASE, sort=False):
+        kept = of_mode.kept.astype(int)
+        row = course.setdefault((name, model), {})
+        row[mode, "kept"] = f"{kept.min()}, {kept.median():g}, {kept.max()}"
+        row |= {(mode, title): (of_mode.end == reason).sum() for reason, title in endings[mode].items()}
+    return pd.DataFrame(course).T
 
 
-def changes(data: Any, found: Any, calibrations: Any) -> tuple[Any, Any, Any, Any]:
+def changes(runs: pd.DataFrame) -> tuple[Any, Any, Any, Any]:
     """Changes of test log-loss and error, with two standard errors."""
-
-    def change(name, values):
-        """Mean difference and its standard error, corrected for shared rows."""
-        train, test = next(splits(data[name][1], 1))
-        error = corrected_standard_error(values, len(train), len(test))
-        return values.mean(axis=0), error
-
     outcomes = {-1: "lower", 0: "undecided", 1: "higher"}
-    rows, clear = {}, {}
-    for (name, model), tested in found.items():
-        for place, loss in (1, "error"), (2, "log-loss"):
-            closed, *others = tested[:, :, place].T
-            row = {"closed form": f"{closed.mean():.3f}"}
-            for calibration, values in zip(calibrations, others):
-                mean, error = change(name, values - closed)
-                row[calibration] = f"{mean:+.3f} ± {error:.3f}"
+    rows, clear, found = {}, {}, {}
+    for (name, model), of_pair in runs.groupby(CASE[:2], sort=False):
+        train, test = map(len, next(splits(modes.SETS[name](return_X_y=True)[1], 1)))
+        for loss, column in LOSSES.items():
+            wide = of_pair.pivot(index="split", columns="mode", values=column)
+            row = {modes.CLOSED: f"{wide[modes.CLOSED].mean():.3f}"}
+            for mode in modes.MODES:
+                values = (wide[mode] - wide[modes.CLOSED]).to_numpy()
+                mean, error = values.mean(), corrected_standard_error(values, train, test)
+                row[mode] = f"{mean:+.3f} ± {error:.3f}"
                 sign = np.sign(mean) * (abs(mean) > 2 * error)
-                clear[name, model, loss, calibration] = outcomes[int(sign)]
+                clear[name, model, loss, mode] = outcomes[int(sign)]
+                found.setdefault((loss, mode), []).append((mean, error))
             rows[name, model, loss] = row
+    labels = [f"{model}, {name}" for name, model, loss in rows if loss == "error"]
     changes, axes = plt.subplots(1, 2, figsize=(7.6, 4.6), sharey=True)
-    labels = [f"{model}, {name}" for name, model in found]
-    for ax, (place, loss) in zip(axes, ((2, "log-loss"), (1, "error"))):
+    for ax, loss in zip(axes, ("log-loss", "error")):
         ax.axvline(0, color="0.4", linewidth=1)
-        for which, (calibration, method) in enumerate(LOOKS.items()):
-            centre, spread = np.transpose(
-                [
-                    change(name, tested[:, which + 1, place] - tested[:, 0, place])
-                    for (name, _), tested in found.items()
-                ]
-            )
+        for which, (mode, method) in enumerate(LOOKS.items()):
+            centre, spread = np.transpose(found[loss, mode])
             ax.errorbar(
                 centre,
-                np.arange(len(found)) + 0.25 * (which - 1),
+                np.arange(len(labels)) + 0.25 * (which - 1),
                 xerr=2 * spread,
                 linestyle="",
                 capsize=2,
                 **look(method),
-                label=calibration,
+                label=mode,
             )
         ax.set(xlabel=f"test {loss} minus that\nof the closed form")
-        ax.set(yticks=range(len(found)), yticklabels=labels)
+        ax.set(yticks=range(len(labels)), yticklabels=labels)
     axes[0].set_xscale("symlog", linthresh=0.1)
     axes[0].set(xticks=[-1, -0.1, 0, 0.1, 1], xticklabels=["−1", "−0.1", "0", "0.1", "1"])
     axes[1].set_xticks([-0.05, 0, 0.05])
@@ -242,45 +219,31 @@ def changes(data: Any, found: Any, calibrations: Any) -> tuple[Any, Any, Any, An
     return outcomes, rows, clear, changes
 
 
-def learning_curves(data: Any, models: Any, calibrations: Any) -> tuple[Any, Any, Any, Any]:
-    """Test losses by the number of training rows."""
-    sizes = [60, 100, 160, 250, 400]
-    shown = {name: calibrations[name] for name in ("published", "safe, target")}
-
-    def learning_curve(model):
-        """Test errors, shape (sizes, splits, 3): closed form and those shown."""
-        X, y = data["breast cancer"]
-        return np.array(
-            [
-                [
-                    compared(shown, X, y, *models[model], *part)[0][:, 1]
-                    for part in splits(y, 8, 2, train_size=size, test_size=150)
-                ]
-                for size in sizes
-            ]
-        )
-
-    learning = {model: learning_curve(model) for model in ("naive Bayes", "logistic")}
+def learning_curves(runs: pd.DataFrame) -> tuple[pd.DataFrame, Figure]:
+    """Mean test errors by the number of training rows, and the differences from the closed form."""
+    means, sizes = {}, np.array(modes.NUMBERS_OF_ROWS)
     figure, axes = plt.subplots(1, 2, figsize=(7.4, 3.2), sharey=True)
-    for ax, model in zip(axes, learning):
+    for ax, (model, of_model) in zip(axes, runs.groupby("model", sort=False)):
         ax.axhline(0, color="0.4", linewidth=1)
-        for which, (calibration, shift) in enumerate(zip(shown, (0.97, 1.03)), 1):
-            difference = learning[model][:, :, which] - learning[model][:, :, 0]
-            error = [corrected_standard_error(values, size, 150) for values, size in zip(difference, sizes)]
+        errors = of_model.pivot(index=["size", "split"], columns="mode", values="error")
+        means[model] = errors.groupby("size").mean()
+        for mode, shift in (("published", 0.97), ("safe, target", 1.03)):
+            difference = (errors[mode] - errors[modes.CLOSED]).unstack("split").to_numpy()
+            spread = [corrected_standard_error(values, size, modes.TESTED) for values, size in zip(difference, sizes)]
             ax.errorbar(
-                np.array(sizes) * shift,
+                sizes * shift,
                 difference.mean(axis=1),
-                error,
+                spread,
                 linestyle="-",
-                **look(LOOKS[calibration]),
+                **look(LOOKS[mode]),
                 capsize=2,
-                label=calibration,
+                label=mode,
             )
         ax.set(title=model, xlabel="training rows", xscale="log", xticks=sizes, xticklabels=sizes)
         ax.minorticks_off()
     axes[0].set_ylabel("test error minus that\nof the closed form")
     label_lines(axes[0])
-    return sizes, shown, learning, figure
+    return pd.concat(means, axis=1), figure
 
 
 def regions(sepals: Any, before: Any, after: Any, y: Any) -> Any:

@@ -16,6 +16,7 @@ from rcbook.experiments.studies import choice_of_target, recommended_calls
 from rcbook.experiments.studies import gain_of_calibration as study
 from rcbook.experiments.studies import honest_comparison as honest
 from rcbook.experiments.studies import post_hoc_calibration as post_hoc
+from rcbook.experiments.studies import weights_on_few_rows as few
 from rcbook.figures import OUTCOMES, label_lines, look, rank_diagram, tally
 from rcpkg.plotting import palette
 
@@ -254,6 +255,38 @@ def gains(outcome: pd.DataFrame) -> Figure:
     axes[0].set_ylabel("gain in log-loss")
     axes[0].legend()
     return figure
+
+
+def choices_on_few_rows() -> tuple[dict[str, pd.DataFrame], pd.DataFrame]:
+    """Of each case the mean log-loss by weight and estimate, and that of the chosen weights as reported and as kept."""
+    runs = results("study", few.FEW_STUDY)
+    curves, rows = {}, {}
+    for case, of_case in runs.groupby("case", sort=False):
+        of_weights = of_case.pivot_table("log_loss", "weight", "estimate")
+        curves[case] = of_weights[[*few.ESTIMATES, few.OTHERS]]
+        chosen = of_case.dropna(subset=["reported"]).set_index(["split", "estimate"])
+        chosen = chosen[["reported", "on other rows"]].unstack("estimate")
+        by_rows_left_out, by_folds = (chosen["on other rows", name] for name in few.ESTIMATES)
+        rows[case] = {("", "parameters"): few.CASES[case][2]}
+        for column in ("reported", "on other rows"):
+            rows[case] |= {(column, name): chosen[column, name].mean().round(3) for name in few.ESTIMATES}
+        rows[case]["splits with folds", "better"] = (by_rows_left_out - by_folds > 0.01).sum()
+        rows[case]["splits with folds", "worse"] = (by_folds - by_rows_left_out > 0.01).sum()
+    return curves, pd.DataFrame.from_dict(rows, orient="index")
+
+
+def weights_on_the_clouds() -> pd.DataFrame:
+    """Mean log-loss on the clouds by the number of rows, and the draws on which it is below that of the closed form."""
+    losses = results("study", few.CLOUDS_STUDY).pivot(index=["rows", "draw"], columns="learner", values="log_loss")
+    losses = losses[[*few.LEARNERS]]
+    lower = losses.lt(losses["closed form"], axis=0).groupby("rows").sum()
+    return pd.concat(
+        {
+            "mean log-loss": losses.groupby("rows").mean().T.map("{:.3f}".format),
+            "draws on which it is lower": lower.T.iloc[1:].astype(object),
+        },
+        names=[None, None],
+    )
 
 
 def curves_of_weights(curves: Mapping[str, Mapping[str, pd.Series]]) -> Figure:

@@ -1,8 +1,6 @@
 """What the checks of the chapter *Risk-based calibration* try: statistics, optima, invariants and priors."""
 
-import warnings
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,13 +8,10 @@ import pandas as pd
 from scipy.optimize import minimize
 from scipy.special import log_softmax, logsumexp, softmax
 from scipy.stats import invwishart
-from sklearn.base import clone
-from sklearn.datasets import load_breast_cancer, load_iris, load_wine
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
-from sklearn.model_selection import StratifiedShuffleSplit
-from sklearn.preprocessing import PolynomialFeatures, StandardScaler
+from sklearn.preprocessing import PolynomialFeatures
 
 from rcbook.simulation import clouds
 from rcpkg import QDA, CategoricalNB, RiskCalibration, SharedVarianceGaussianNB, Statistics
@@ -226,58 +221,6 @@ def fixed_point() -> tuple[Array, QDA, RiskCalibration, Array, Array, Array]:
     residuals = np.eye(2)[overlapping_y] - calibrated.predict_proba(overlapping)
     score = residuals.T @ np.column_stack([np.ones(len(features)), features])
     return overlapping, closed, calibrated, features, posteriors, score
-
-
-def losses(joint: Array, labels: Array) -> tuple[float, float, float]:
-    """Soft error, error and log-loss of joint log densities."""
-    true = log_softmax(joint, axis=1)[np.arange(len(labels)), labels]
-    wrong = joint.argmax(axis=1) != labels
-    return np.mean(-np.expm1(true)), np.mean(wrong), np.mean(-true)
-
-
-def splits(y: Array, number: int, seed: int = 0, **sizes: Any) -> Any:
-    """Splits of a set."""
-    sizes = sizes or {"test_size": 0.25}
-    splitter = StratifiedShuffleSplit(number, random_state=seed, **sizes)
-    return splitter.split(np.zeros(len(y)), y)
-
-
-def losses_of_splits(bins: Any) -> tuple[dict[str, tuple], dict[str, tuple], dict[str, Any]]:
-    """Losses along calibration over splits of three sets."""
-    data = {
-        "iris": load_iris(return_X_y=True),
-        "wine": load_wine(return_X_y=True),
-        "breast cancer": load_breast_cancer(return_X_y=True),
-    }
-    models = {
-        "naive Bayes": (bins, CategoricalNB(n_states=5, prior_strength=1.0)),
-        "QDA": (StandardScaler(), QDA()),
-        "logistic": (
-            StandardScaler(),
-            SharedVarianceGaussianNB(rows_per_feature=0.0),  # maximum likelihood
-        ),
-    }
-    safe = partial(RiskCalibration, step="safe", max_iter=63)
-    calibrations = {
-        "published": RiskCalibration.as_published,
-        "safe": partial(safe, target_weight=0.0),
-        "safe, target": partial(safe, target="pooled", target_weight=3.0),
-    }
-    return data, models, calibrations
-
-
-def compared(
-    calibrations: Mapping[str, Any], X: Array, y: Array, scaler: Any, model: Any, train: Array, test: Array
-) -> tuple[Array, list[tuple[int, str]]]:
-    """Test losses of a closed form and of its calibrations, and how the calibrations ended."""
-    prepared = scaler.fit(X[train]).transform(X)
-    fits = [clone(model), *(calibration(clone(model)) for calibration in calibrations.values())]
-    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
-        for fit in fits:
-            fit.fit(prepared[train], y[train])
-    joints = [fit.predict_joint_log_proba(prepared[test]) for fit in fits]
-    ends = [(fit.best_iter_, fit.stop_reason_) for fit in fits[1:]]
-    return np.array([losses(joint, y[test]) for joint in joints]), ends
 
 
 def mode_of_gaussians(
