@@ -9,18 +9,16 @@ import pandas as pd
 from IPython.display import Markdown, display
 from matplotlib.figure import Figure
 
-from rcbook.experiments import scorecard
-from rcbook.experiments.power import power, power_by_table, table_tests
+from rcbook.experiments.power import power_by_table, table_tests
 from rcbook.experiments.studies import decision_regions_of_sonar as regions
 from rcbook.experiments.studies.readings_of_bda7 import columns_explained, judged_readings
 from rcbook.experiments.studies.tables_of_bda7 import DATA
 from rcpkg import plotting
 
 
-def overview() -> tuple[pd.DataFrame, dict[str, str], dict[str, str], pd.DataFrame, pd.DataFrame]:
-    """Agreement of printed errors with ours, table by table."""
-    card = scorecard()
-    card = card[(card["source"] == "thesis2007") & card["table"].str.startswith("5.")].copy()
+def overview(worth: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, str], dict[str, str], pd.DataFrame]:
+    """Agreement of printed errors with ours, table by table, from the scorecard and what its verdicts are worth."""
+    card = worth[(worth["source"] == "thesis2007") & worth["table"].str.startswith("5.")].copy()
     card["as_printed"] = card["value_printed"]
     for column in ("value_printed", "value", "value_se", "n_runs"):
         card[column] = pd.to_numeric(card[column], errors="coerce")
@@ -37,7 +35,6 @@ def overview() -> tuple[pd.DataFrame, dict[str, str], dict[str, str], pd.DataFra
     counts = counts[[name for name in short.values() if name in counts]]
     counts.loc["all"] = counts.sum()
     counts["printed"] = counts.sum(axis=1)
-    worth = power()
     decided = power_by_table(worth).loc["thesis2007"].decidable
     counts["can be decided"] = decided.reindex(counts.index).astype("Int64")
     counts.loc["all", "can be decided"] = decided.reindex(names).sum()
@@ -53,7 +50,7 @@ def overview() -> tuple[pd.DataFrame, dict[str, str], dict[str, str], pd.DataFra
         )
         .rename_axis(index=None, columns=None)
     )
-    return card, names, short, worth, view
+    return card, names, short, view
 
 
 def printed_and_ours(card: pd.DataFrame, names: Mapping[str, str]) -> None:

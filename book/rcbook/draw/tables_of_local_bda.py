@@ -8,7 +8,6 @@ from IPython.display import display
 from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
-from rcbook.experiments import scorecard
 from rcbook.experiments.studies import readings_of_local_bda
 from rcbook.experiments.studies.printed_sizes_of_local_bda import printed_sizes, shares
 from rcbook.figures import label_lines
@@ -17,9 +16,8 @@ from rcpkg.local import GRID
 from rcpkg.plotting import palette
 
 
-def overview() -> tuple[pd.DataFrame, dict[str, pd.DataFrame], dict[str, str]]:
-    """Cells that print the same, are consistent or differ, table by table."""
-    card = scorecard()
+def overview(card: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, pd.DataFrame], dict[str, str]]:
+    """Cells of the scorecard that print the same, are consistent or differ, table by table."""
     ours = ["6.1", "6.2", "6.3"]
     card = card[(card["source"] == "thesis2007") & card["table"].isin(ours)]
     tested = card[~card["row"].str.startswith("Heart")]

@@ -88,8 +88,8 @@ def signature() -> tuple[list[float], list[float], float, pd.Series]:
     return parts, others, whole, off
 
 
-def other_iterates() -> tuple[pd.Series, float, float, pd.Series]:
-    """What became of the reading of iterates and that of descent (section "Other iterates").
+def other_iterates(card: pd.DataFrame) -> tuple[pd.Series, float, float, pd.Series]:
+    """What became of the reading of iterates and that of descent ("Other iterates"), by the ``card`` of `power`.
 
     Returns
     -------
@@ -100,7 +100,7 @@ def other_iterates() -> tuple[pd.Series, float, float, pd.Series]:
     """
     iterates = reported_iterates()
     of_rc = iterates[(iterates.way == "all") & (iterates.metric != "reach") & (iterates.method == "RC")]
-    decided = of_rc[decidable_under(of_rc)]
+    decided = of_rc[decidable_under(of_rc, card)]
     agreeing = decided.agrees[decided.criterion == "rise of error"].mean()
     pairs = chosen_iterates(iterates)
     return pairs.best["RC"], 1 - len(decided) / len(of_rc), agreeing, pairs.accepted["GD"]

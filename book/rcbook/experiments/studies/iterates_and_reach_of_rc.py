@@ -61,7 +61,6 @@ from sklearn.model_selection import train_test_split
 
 from rcbook import published
 from rcbook.experiments.cells import Cell, Record, Study, cells_of, mean_record
-from rcbook.experiments.power import power
 from rcbook.experiments.readings import tidy
 from rcbook.experiments.scorecard import judged, judged_beside, results
 from rcbook.experiments.studies import second_moments_about_zero as about_zero
@@ -430,10 +429,10 @@ def chosen_iterates(cells: pd.DataFrame) -> pd.DataFrame:
     return found.assign(best=best, accepted=best & more.reindex(found.index).eq(True).to_numpy())
 
 
-def decidable_under(cells: pd.DataFrame) -> pd.Series:
+def decidable_under(cells: pd.DataFrame, card: pd.DataFrame) -> pd.Series:
     """Which rows of `reported_iterates` can be decided with the spread of the reading: the acceptance interval is at
-    most half the range of the methods of its row, and at most the printed number."""
-    printed = power()[["source", "table", "row", "method", "metric", "range"]].query("source == 'rc2025'")
+    most half the range of the methods of its row in the ``card`` of `power`, and at most the printed number."""
+    printed = card.query("source == 'rc2025'")[["table", "row", "method", "metric", "range"]]
     span = cells.merge(printed, on=["table", "row", "method", "metric"], how="left").range.to_numpy()
     width = 2 * cells.half_unit + 6 * cells["std"] * np.sqrt(1 / cells.n_runs + 1 / PRINTED_REPETITIONS)
     return (width <= span / 2) & (width <= np.maximum(cells.printed, 2 * cells.half_unit))
