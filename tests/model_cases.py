@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from sklearn.base import clone
+from sklearn.base import ClassifierMixin, clone
 
 from rcpkg import (
     LDA,
@@ -176,6 +176,15 @@ def breaking_problem(trial):
     elif trial % 5 == 4:
         X[0] += 1e4
     return X, y, r, d
+
+
+def refused(message, call, *arguments, **options):
+    """A call is a ValueError in words that match; of a classifier it changes no attribute."""
+    owner = getattr(call, "__self__", None)
+    before = set(getattr(owner, "__dict__", ()))
+    with pytest.raises(ValueError, match=message):
+        call(*arguments, **options)
+    assert not isinstance(owner, ClassifierMixin) or set(vars(owner)) == before
 
 
 # what runs on each model, and a law that mentions no prior: the models with one are left to the slow suite

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from model_cases import refused
 from rcbook.experiments.comparisons import equivalence, equivalences
 from scipy import stats
 
@@ -35,5 +36,4 @@ def test_the_table_counts_sets_and_leaves_out_what_is_missing():
     ("differences", "margin", "says"), [([0.1], 1.0, "two data sets"), ([0.1, 0.2], 0.0, "margin")]
 )
 def test_bad_input_is_named(differences, margin, says):
-    with pytest.raises(ValueError, match=says):
-        equivalence(differences, margin)
+    refused(says, equivalence, differences, margin)

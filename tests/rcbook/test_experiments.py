@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from model_cases import refused
 from rcbook import published
 from rcbook.__main__ import main
 from rcbook.experiments import code, runner, signing, store
@@ -151,8 +152,7 @@ def test_a_grid_takes_up_cells_of_a_table(declared):
 
 def test_a_study_is_registered_once(declared):
     assert [cell.key for cell in declared(Grid(rows="a"), Grid(rows="bc", quick=True))] == ["a", "b", "c"]
-    with pytest.raises(ValueError, match="two studies study:toy"):
-        Study("toy", rows="d")
+    refused("two studies study:toy", Study, "toy", rows="d")
     assert (STUDY, "toy") in register()
 
 
@@ -247,8 +247,7 @@ def test_a_line_cut_short_is_dropped_and_a_damaged_one_is_named(tmp_path, path):
         '{"records": [[1]], "row": "0", "seed": 1, "seconds": 1}',
     ):
         path.write_text(complete.replace(complete.splitlines()[3], line))
-        with pytest.raises(ValueError, match=r"study_table_toy\.jsonl, line 4 is damaged"):
-            store.read(path)
+        refused(r"study_table_toy\.jsonl, line 4 is damaged", store.read, path)
 
 
 def test_provenance_names_versions_but_not_the_machine(tmp_path, path):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from matplotlib.colors import rgb_to_hsv, to_rgb
 from matplotlib.text import Text
-from model_cases import slow
+from model_cases import refused, slow
 from rcbook import figures
 
 
@@ -163,5 +163,4 @@ def test_a_line_that_leaves_the_picture_is_labelled_where_it_was_last_seen(ax):
 
 def test_a_place_for_no_label_is_refused(ax):
     ax.plot([0, 1], label="a line")
-    with pytest.raises(ValueError, match="places must name labels of ax, a line; got another"):
-        figures.label_lines(ax, {"another": (0, 0, "left")})
+    refused("places must name labels of ax, a line; got another", figures.label_lines, ax, {"another": (0, 0, "left")})

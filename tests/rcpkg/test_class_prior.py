@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from model_cases import refused
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
@@ -67,8 +68,7 @@ def test_it_finds_the_weights_of_a_population(model):
 
 def test_another_classifier_needs_the_weights_of_training():
     logistic = LogisticRegression(max_iter=1000).fit(X, y)
-    with pytest.raises(ValueError, match="training_prior must name the class weights"):
-        class_prior_of(logistic, X)
+    refused("training_prior must name the class weights", class_prior_of, logistic, X)
     third = dict.fromkeys(range(3), 1 / 3)
     assert_allclose(class_prior_of(logistic, X, training_prior=third).class_prior.sum(), 1)
 

@@ -6,6 +6,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
+from model_cases import refused
 from numpy.testing import assert_array_equal
 from sklearn.datasets import load_iris
 from sklearn.naive_bayes import GaussianNB
@@ -31,8 +32,7 @@ def test_decision_regions_show_the_predictions(ax):
             display.from_estimator(classifier, X, y == "b", ax=ax)
     with pytest.raises(ValueError, match="y must have a label for each of the 40 rows of X; got 10"):
         plotting.DecisionRegionsDisplay.from_estimator(classifier, X, y[:10], ax=ax)
-    with pytest.raises(ValueError, match="estimator must be fitted"):
-        plotting.DecisionRegionsDisplay.from_estimator(GaussianNB(), X, ax=ax)
+    refused("estimator must be fitted", plotting.DecisionRegionsDisplay.from_estimator, GaussianNB(), X, ax=ax)
     left, right, bottom, top = ax.images[0].get_extent()
     corner = classifier.predict([[left, bottom], [right, top]])
     values = ax.images[0].get_array()
@@ -62,16 +62,14 @@ def test_choice_of_the_weight_shows_losses_errors_and_the_greatest_of_the_best(a
 
 
 def test_choice_of_the_weight_is_of_a_fit(ax):
-    X, y = load_iris(return_X_y=True)
     with pytest.warns(UserWarning, match="greatest of target_weights"):
-        fit = RiskCalibrationCV(QDA(), target_weights=[0.1, 1.0], closed_form=False).fit(X, y)
+        fit = RiskCalibrationCV(QDA(), target_weights=[0.1, 1.0], closed_form=False).fit(*load_iris(return_X_y=True))
     plotting.TargetWeightDisplay.from_estimator(fit, ax=ax)
     assert ax.lines[1].get_xdata() == [fit.target_weight_]
 
 
 def test_choice_of_the_weight_refuses_what_chose_none(ax):
-    with pytest.raises(ValueError, match="have cv_results_; GaussianNB has none"):
-        plotting.TargetWeightDisplay.from_estimator(GaussianNB(), ax=ax)
+    refused("have cv_results_; GaussianNB has none", plotting.TargetWeightDisplay.from_estimator, GaussianNB(), ax=ax)
 
 
 STRUCTURE = [[], [0], [0, 1], [0], []]
@@ -98,10 +96,8 @@ def test_network_draws_what_was_learnt_from_parents_down_to_children(ax):
 
 
 def test_network_refuses_what_is_none(ax):
-    with pytest.raises(ValueError, match="have parents_; QDA has none"):
-        plotting.NetworkDisplay.from_estimator(QDA(), ax=ax)
-    with pytest.raises(ValueError, match="have parents_; TAN has none"):
-        plotting.NetworkDisplay.from_estimator(TAN(), ax=ax)
+    refused("have parents_; QDA has none", plotting.NetworkDisplay.from_estimator, QDA(), ax=ax)
+    refused("have parents_; TAN has none", plotting.NetworkDisplay.from_estimator, TAN(), ax=ax)
 
 
 def test_reliability_shows_the_share_of_right_predictions_in_each_bin(ax):
@@ -150,18 +146,15 @@ def test_a_waterfall_leads_from_the_class_weights_to_the_posterior(ax):
     assert len(shown.names) == 3 and shown.names[-1] == "2 others" and shown.names[0] in X.columns
     assert [bar.get_width() for bar in ax.patches] == pytest.approx(shown.nats)
     assert shown.names[0] in shown.alt_
-    with pytest.raises(ValueError, match="one row; got 2"):
-        plotting.WaterfallDisplay.from_estimator(model, X.iloc[:2])
+    refused("one row; got 2", plotting.WaterfallDisplay.from_estimator, model, X.iloc[:2])
 
 
 def test_path_of_a_calibration_is_its_history(ax):
-    X, y = load_iris(return_X_y=True)
-    model = RiskCalibration(QDA()).fit(X, y)
+    model = RiskCalibration(QDA()).fit(*load_iris(return_X_y=True))
     shown = plotting.CalibrationPathDisplay.from_estimator(model, ax=ax)
     assert_array_equal(ax.lines[0].get_ydata(), model.history_["log_loss"])
     assert f"{model.history_['log_loss'].iloc[-1]:.3f}" in shown.alt_
-    with pytest.raises(ValueError, match="have history_; GaussianNB has none"):
-        plotting.CalibrationPathDisplay.from_estimator(GaussianNB(), ax=ax)
+    refused("have history_; GaussianNB has none", plotting.CalibrationPathDisplay.from_estimator, GaussianNB(), ax=ax)
 
 
 @pytest.mark.parametrize("draw", ["regions", "weight", "network"])

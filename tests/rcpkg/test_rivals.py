@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from model_cases import refused
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import t as student
 from sklearn.datasets import load_iris
@@ -46,8 +47,7 @@ def test_copies_of_ordered_categories_have_their_values(levels):
 def test_what_is_no_table_is_not_compared():
     for X in (Rows.from_arrays(np.eye(4), np.arange(4)), np.arange(4.0)):
         for call in (compare, mask_copies):
-            with pytest.raises(ValueError, match="X must be a table of rows, an array or a frame; got"):
-                call(X, np.arange(4) % 2)
+            refused("X must be a table of rows, an array or a frame; got", call, X, np.arange(4) % 2)
 
 
 @pytest.mark.parametrize("rate", [0.2, 0.7])
@@ -63,10 +63,8 @@ def test_copies_hide_at_the_rate(rate):
 
 
 def test_copies_refuse_what_is_no_rate():
-    with pytest.raises(ValueError, match="rates must"):
-        mask_copies(*mixed(), rates=1.5)
-    with pytest.raises(ValueError, match="200 rows and y 3"):
-        mask_copies(mixed()[0], [0, 1, 0])
+    refused("rates must", mask_copies, *mixed(), rates=1.5)
+    refused("200 rows and y 3", mask_copies, mixed()[0], [0, 1, 0])
 
 
 def test_rivals_take_gaps_and_new_categories():

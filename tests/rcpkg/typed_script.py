@@ -129,8 +129,7 @@ def mistakes() -> None:
 
 def fitted_attributes() -> tuple[float, str, bool]:
     """What a fit has found has types, too."""
-    X, y = rows(0)
-    model = rcpkg.RiskCalibrationCV(rcpkg.LDA()).fit(X, y)
+    model = rcpkg.RiskCalibrationCV(rcpkg.LDA()).fit(*rows(0))
     weight: float = model.target_weight_
     reason: str = model.stop_reason_
     return weight, reason, model.converged_

@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from model_cases import GAUSSIAN, ML, NETWORKS, of_each_family, rows_for, slow
+from model_cases import GAUSSIAN, ML, NETWORKS, of_each_family, refused, rows_for, slow
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
@@ -142,8 +142,7 @@ def test_folds_give_what_a_grid_search_gives():
 
 
 def test_error_as_score_is_broken_by_log_loss():
-    X, y = load_iris(return_X_y=True)
-    found = RiskCalibrationCV(QDA(), scoring="error").fit(X, y)
+    found = RiskCalibrationCV(QDA(), scoring="error").fit(*load_iris(return_X_y=True))
     best = found.cv_results_.sort_values(["error", "log_loss"]).iloc[0]
     assert found.target_weight_ == best.target_weight
 
@@ -179,9 +178,8 @@ def test_more_parameters_than_a_hessian_is_made_for_go_to_folds(monkeypatch):
 
 
 def test_fold_without_a_class_is_refused():
-    X, y = load_iris(return_X_y=True)
     with pytest.raises(ValueError, match="class 0 has no row in the training part of a fold"):
-        RiskCalibrationCV(QDA(), target_weights=[3.0], cv=KFold(3)).fit(X, y)
+        RiskCalibrationCV(QDA(), target_weights=[3.0], cv=KFold(3)).fit(*load_iris(return_X_y=True))
 
 
 @pytest.mark.parametrize(
@@ -196,9 +194,7 @@ def test_fold_without_a_class_is_refused():
     ],
 )
 def test_divisions_that_leave_out_nothing_are_refused(cv, message):
-    X, y = load_iris(return_X_y=True)
-    with pytest.raises(ValueError, match=message):
-        RiskCalibrationCV(LDA(), cv=cv).fit(X, y)
+    refused(message, RiskCalibrationCV(LDA(), cv=cv).fit, *load_iris(return_X_y=True))
 
 
 def test_sums_that_move_their_own_entries_of_a_target_alone_are_differentiated_together(monkeypatch):
@@ -382,9 +378,8 @@ def test_covariances_of_scores_are_those_of_the_curvature(name, largest, kind, r
 
 
 def test_what_is_worse_than_its_closed_form_says_so():
-    X, y = drawn_by_the_model(60)
     with pytest.warns(UserWarning, match="speak against calibration: log-loss .* RiskCalibrationCV"):
-        RiskCalibration(GaussianNB(), target_weight=1e-3).fit(X, y)
+        RiskCalibration(GaussianNB(), target_weight=1e-3).fit(*drawn_by_the_model(60))
 
 
 @pytest.mark.slow
@@ -494,8 +489,7 @@ def test_folds_that_leave_a_row_out_again_count_every_time():
 def test_leave_one_out_refuses_groups(model):
     """They were ignored without a word, and copies of a row in training decided for it."""
     X, y = load_wine(return_X_y=True)
-    with pytest.raises(ValueError, match="groups need a splitter that keeps them together, such as"):
-        model.fit(X, y, groups=np.arange(len(y)) // 2)
+    refused("groups need a splitter that keeps them together, such as", model.fit, X, y, groups=np.arange(len(y)) // 2)
 
 
 def test_a_fit_that_fails_leaves_the_last_one(monkeypatch):

@@ -5,7 +5,16 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from model_cases import GAUSSIAN, ML, classes, fitted, gaussian_rows, of_each_family, random_direction, rows_for
+from model_cases import (
+    GAUSSIAN,
+    ML,
+    classes,
+    fitted,
+    gaussian_rows,
+    of_each_family,
+    random_direction,
+    rows_for,
+)
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
@@ -15,8 +24,6 @@ from rcpkg import (
     CategoricalNB,
     ConditionalLikelihood,
     GaussianNB,
-    MultinomialNB,
-    ProductModel,
     RiskCalibration,
     SharedVarianceGaussianNB,
 )
@@ -295,38 +302,19 @@ def test_the_search_is_over_once_separated_rows_have_next_to_no_loss(solver, coo
     assert learner.n_iter_ == len(losses) - 1 and learner.history_.step.iloc[-1] > 1e-3
 
 
-def test_rows_of_weight_zero_do_not_hide_a_separation():
-    X, y = separable_rows()
-    with pytest.warns(ConvergenceWarning, match="separates the classes"):
-        learner = ConditionalLikelihood(LDA()).fit(
-            np.vstack([X, X[:1]]), np.append(y, 1 - y[0]), sample_weight=np.append(np.ones(60), 0.0)
-        )
-    assert learner.separable_ and not learner.converged_
-
-
 @pytest.mark.parametrize("model", [QDA(), LDA()])
 def test_a_target_makes_separable_rows_well_posed(model):
-    X, y = separable_rows()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        learner = ConditionalLikelihood(model, target_weight=0.1).fit(X, y)
+        learner = ConditionalLikelihood(model, target_weight=0.1).fit(*separable_rows())
     assert learner.converged_ and not learner.separable_
 
 
 # --- refusals ---------------------------------------------------------------------------------------------------------
 
 
-def test_documents_of_unequal_length_are_refused():
-    X, y = rows_for("MultinomialNB")
-    X[0, 0] += 1
-    for model in MultinomialNB(), ProductModel([("words", MultinomialNB(), slice(None))]):
-        with pytest.raises(ValueError, match="rows of unequal sums"):
-            ConditionalLikelihood(model).fit(X, y)
-
-
 def test_a_promise_that_rounding_has_made_negative_is_no_optimum():
-    X, y = gaussian_rows()
-    F = Conditional(Objective.from_estimator(QDA(), X, y, target_weight=1.0))
+    F = Conditional(Objective.from_estimator(QDA(), *gaussian_rows(), target_weight=1.0))
     point = F.evaluate(None)
     point.curvature = SimpleNamespace(solve=np.negative)  # in place of a Hessian of which rounding has left nothing
     assert point.promise > 0 and point.estimate > 0

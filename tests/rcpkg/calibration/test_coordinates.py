@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from model_cases import COUNTS, GAUSSIAN, ML, categorical_rows, fitted, gaussian_rows, of_each_family, rows_for
+from model_cases import COUNTS, GAUSSIAN, ML, categorical_rows, fitted, gaussian_rows, of_each_family, refused, rows_for
 from scipy.sparse import csr_array
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
@@ -259,8 +259,7 @@ def test_a_model_without_features_has_safe_steps():
     same = ConditionalLikelihood(CategoricalNB(), tol=1e-6).fit(X, y)
     assert ours.joint_model_ == "search" and same.joint_model_ == "most probable"
     assert np.allclose(ours.predict_proba(X), same.predict_proba(X), rtol=0, atol=1e-4)
-    with pytest.raises(ValueError, match="needs feature_map"):
-        ConditionalLikelihood(OtherScores(), l2=1.0).fit(X, y)
+    refused("needs feature_map", ConditionalLikelihood(OtherScores(), l2=1.0).fit, X, y)
 
 
 @pytest.mark.parametrize("l2", [0.0, 1.0])

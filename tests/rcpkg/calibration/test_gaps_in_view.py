@@ -4,6 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from model_cases import refused
 from numpy.testing import assert_allclose, assert_array_equal
 from rcbook.strict_naive_bayes import StrictCategoricalNB
 from scipy.sparse import csr_array
@@ -158,17 +159,14 @@ BAD = {
 @pytest.mark.parametrize("learner", [RiskCalibration, RiskCalibrationCV])
 @pytest.mark.parametrize("bad", BAD)
 def test_what_is_no_pattern_is_refused(learner, bad):
-    X, y = complete("QDA")
-    with pytest.raises(ValueError, match="gaps_in_view"):
-        learner(MODELS["QDA"], gaps_in_view=BAD[bad]).fit(X, y)
+    refused("gaps_in_view", learner(MODELS["QDA"], gaps_in_view=BAD[bad]).fit, *complete("QDA"))
 
 
 def test_models_and_rows_without_gaps_in_training_are_refused():
     X, y = complete("TAN")
     of_counts = ProductModel([("counts", MultinomialNB(), [0, 1]), ("states", CategoricalNB(), [2, 3])])
     for model in (MultinomialNB(), StrictCategoricalNB(), of_counts):
-        with pytest.raises(ValueError, match=r"gaps in training|does not accept"):
-            RiskCalibration(model, gaps_in_view=0.5).fit(X, y)
+        refused(r"gaps in training|does not accept", RiskCalibration(model, gaps_in_view=0.5).fit, X, y)
     with pytest.raises(ValueError, match="gaps_in_view takes dense rows"):
         RiskCalibration(BernoulliNB(), gaps_in_view=0.5).fit(csr_array(np.minimum(X, 1)), y)
     with pytest.raises(ValueError, match="gaps_in_view takes rows that are one block"):

@@ -46,8 +46,7 @@ def log_joint(text, places):
 
 @pytest.mark.parametrize("structure", [None, [[], [0], [0, 1], [2]], [[], [], [0, 1], [2, 0]]], ids=str)
 def test_what_is_written_is_the_model(structure):
-    X, y = network_rows()
-    model = (TAN() if structure is None else KDependenceBayes(structure=structure)).fit(X, y)
+    model = (TAN() if structure is None else KDependenceBayes(structure=structure)).fit(*network_rows())
     text = to_bif(model)
     every = np.array(list(itertools.product(*map(range, model.n_states_))))
     assert_allclose([log_joint(text, x) for x in every], model.predict_joint_log_proba(every), rtol=1e-12)

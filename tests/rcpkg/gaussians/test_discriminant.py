@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from model_cases import breaking_problem
+from model_cases import breaking_problem, refused
 from numpy.testing import assert_allclose
 from scipy import stats
 from scipy.optimize import minimize
@@ -173,10 +173,8 @@ def test_edda_infeasible_models():
     W[:, 0] = W[:, :, 0] = 0  # a constant feature
     feasible = {model for model in EDDA_MODELS if edda_covariances(counts, W, model)[1]}
     assert feasible == {"EII", "VII"}
-    with pytest.raises(ValueError, match="model must be"):
-        edda_covariances(counts, W, "XXX")
-    with pytest.raises(ValueError, match="models must be"):
-        EDDA(models=("EEE", "XXX")).fit(*IRIS)
+    refused("model must be", edda_covariances, counts, W, "XXX")
+    refused("models must be", EDDA(models=("EEE", "XXX")).fit, *IRIS)
 
 
 def test_edda_likelihood_without_bound():
