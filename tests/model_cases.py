@@ -1,5 +1,6 @@
 """One small data set for each closed-form model, so that an identity is tested on all of them."""
 
+import tracemalloc
 from itertools import product
 from typing import NamedTuple
 
@@ -176,6 +177,24 @@ def breaking_problem(trial):
     elif trial % 5 == 4:
         X[0] += 1e4
     return X, y, r, d
+
+
+# models and learning rates of which a later step turns invalid
+INVALID = {"CategoricalNB": (CategoricalNB(), 6.0), "QDA": (QDA(), 6.0), "GaussianNB": (GaussianNB(), 6.0)}
+
+
+def invalid_rows(name):
+    return categorical_rows(n=60) if name == "CategoricalNB" else gaussian_rows(n=60)
+
+
+def peak_memory(call):
+    """Bytes that a call without arguments has allocated at the most."""
+    tracemalloc.start()
+    try:
+        call()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
 
 
 def refused(message, call, *arguments, **options):

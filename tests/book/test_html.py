@@ -218,23 +218,17 @@ def test_page_runs_without_errors_and_without_the_network(visit):
     assert [url for url in visit.requests if not url.startswith(("file:", "data:", "blob:"))] == []
 
 
-def test_mathematics_is_rendered(visit):
-    page = visit.show()
-    assert page.locator("article mjx-container").count() >= page.locator("article .math").count()
-    assert page.locator("mjx-merror, [data-mjx-error]").count() == 0
+FOLDED = """links => links.map(link => link.hash).filter(hash =>
+  document.getElementById(decodeURIComponent(hash.slice(1)))?.closest('.admonition.toggle-hidden'))"""
 
 
-def test_images_are_shown(visit):
-    script = "images => images.filter(image => image.complete && !image.naturalWidth).map(image => image.src)"
-    assert visit.show().locator("article img").evaluate_all(script) == []
-
-
-def test_captions_have_at_most_three_lines(visit):
-    script = """captions => captions.filter(caption => {
-      const style = getComputedStyle(caption), height = parseFloat(style.height) - parseFloat(style.paddingTop)
-      return caption.offsetParent && (height - parseFloat(style.paddingBottom)) / parseFloat(style.lineHeight) > 3.5
-    }).map(caption => caption.innerText)"""
-    assert visit.show().locator("article :is(figcaption, caption)").evaluate_all(script) == []
+def test_link_into_a_closed_solution_opens_it(visit):
+    page = visit.show(width=1300)
+    for target in page.locator("article a[href^='#']").evaluate_all(FOLDED)[:1]:
+        page.evaluate("target => { location.hash = target }", target)
+        page.wait_for_function("target => document.querySelector(target).offsetHeight > 0", arg=target, timeout=5000)
+        assert page.locator(target).evaluate("element => element.closest('.toggle-hidden')") is None
+        assert 0 <= page.locator(target).evaluate("element => element.getBoundingClientRect().top") < 900
 
 
 def test_one_search_box(visit):
@@ -310,16 +304,6 @@ COVERED = """numbers => numbers.filter(number => {
 }).map(number => number.textContent)"""
 
 
-def test_formulas_stay_in_their_boxes_on_a_phone(visit):
-    page = visit.show(width=400)
-    page.evaluate("window.dispatchEvent(new Event('resize'))")
-    assert page.locator("article mjx-container:visible").evaluate_all(OVERFLOWING) == []
-
-
-def test_numbers_of_formulas_do_not_cover_them_on_a_phone(visit):
-    assert visit.show(width=400).locator("article span.eqno:visible").evaluate_all(COVERED) == []
-
-
 # a comma, a full stop or a hyphen behind a formula that stands on a line below it
 LEFT_ALONE = r"""formulas => formulas.filter(formula => {
   const after = formula.nextSibling;
@@ -331,10 +315,6 @@ LEFT_ALONE = r"""formulas => formulas.filter(formula => {
 }).map(formula => formula.textContent.slice(0, 60))"""
 
 
-def test_no_line_begins_with_the_comma_behind_a_formula(visit):
-    assert visit.show(width=400).locator("article span.math:visible").evaluate_all(LEFT_ALONE) == []
-
-
 MARKS = """boxes => boxes.filter(box => {
   const [more, marked] = [box.scrollWidth > box.clientWidth + 4, box.classList.contains('goes-on')];
   box.scrollLeft = box.scrollWidth;
@@ -343,13 +323,6 @@ MARKS = """boxes => boxes.filter(box => {
   box.scrollLeft = 0;
   return more !== marked || still;
 }).map(box => box.textContent.slice(0, 60))"""
-
-
-def test_what_scrolls_fades_until_its_end_is_reached(visit):
-    page = visit.show(width=400)
-    page.evaluate("window.dispatchEvent(new Event('resize'))")
-    boxes = "article :is(figure, div.cell_output, .pst-scrollable-table-container, div.highlight pre):visible"
-    assert page.locator(boxes).evaluate_all(MARKS) == []
 
 
 def test_what_scrolls_in_a_solution_fades_once_it_is_opened(visit):
@@ -377,12 +350,12 @@ def test_tables_with_a_caption_have_no_frame_in_the_dark(visit):
     assert set(visit.show(dark=True).locator(tables).evaluate_all(width)) <= {"0px"}
 
 
-CUT = """names => names.filter(name => name.scrollWidth > name.clientWidth + 1).map(name => name.textContent.trim())"""
-
-
-def test_names_of_other_pages_and_of_sections_are_shown_in_full(visit):
-    assert visit.show(width=400).locator(".prev-next-area a").evaluate_all(CUT) == []
-    assert visit.show(width=1300).locator(".page-toc .nav-link:visible").evaluate_all(CUT) == []
+CUT = "names => names.filter(name => name.scrollWidth > name.clientWidth + 1).map(name => name.textContent.trim())"
+UNSEEN = "images => images.filter(image => image.complete && !image.naturalWidth).map(image => image.src)"
+LONG = """captions => captions.filter(caption => {
+  const style = getComputedStyle(caption), height = parseFloat(style.height) - parseFloat(style.paddingTop)
+  return caption.offsetParent && (height - parseFloat(style.paddingBottom)) / parseFloat(style.lineHeight) > 3.5
+}).map(caption => caption.innerText)"""
 
 
 def test_entries_of_the_reference_stand_close_together(visit):
@@ -420,42 +393,16 @@ ASTRAY = """names => names.filter(name => {
 }).map(name => name.textContent)"""
 
 
-def test_name_of_a_symbol_stands_beside_it_or_begins_a_line(visit):
-    page = visit.show(width=400)
-    page.evaluate("document.querySelectorAll('.toggle-hidden').forEach(fold => fold.classList.remove('toggle-hidden'))")
-    page.evaluate("document.querySelectorAll('article details').forEach(fold => (fold.open = true))")
-    assert page.locator("table.notation td:nth-child(3):visible").evaluate_all(ASTRAY) == []
-
-
 # a formula within a sentence that scrolls without having been set as small as can be read
 SCROLLS_TOO_SOON = """formulas => formulas.filter(
   formula => !(parseFloat(formula.style.fontSize) < 0.701 * parseFloat(formula.dataset.size))
 ).map(formula => formula.textContent.slice(0, 60))"""
 
 
-def test_a_formula_in_a_sentence_is_set_smaller_before_it_scrolls(visit):
-    page = visit.show(width=400)
-    page.evaluate("window.dispatchEvent(new Event('resize'))")
-    assert page.locator("article mjx-container.wide:visible").evaluate_all(SCROLLS_TOO_SOON) == []
-
-
 HIDDEN_BY_FADING = """captions => captions.filter(caption => {
   const table = caption.closest('.pst-scrollable-table-container').getBoundingClientRect();
   return caption.getBoundingClientRect().right > table.right - 30;
 }).map(caption => caption.innerText)"""
-
-
-def test_caption_ends_before_the_edge_at_which_its_table_fades(visit):
-    page = visit.show(width=400)
-    page.evaluate("document.querySelectorAll('.toggle-hidden').forEach(fold => fold.classList.remove('toggle-hidden'))")
-    page.evaluate("window.dispatchEvent(new Event('resize'))")
-    captions = page.locator(".goes-on > table > caption:visible")
-    assert captions.evaluate_all(HIDDEN_BY_FADING) == []
-
-
-def test_ways_to_the_pages_beside_are_whole_on_a_phone(visit):
-    cut = "links => links.filter(link => link.scrollWidth > link.clientWidth).map(link => link.innerText)"
-    assert visit.show(width=400).locator(".prev-next-area a").evaluate_all(cut) == []
 
 
 def test_no_formula_stays_faded_when_a_phone_is_turned(visit):
@@ -482,23 +429,51 @@ OPENS = """joined => joined.filter(fold => {
 }).map(fold => fold.innerText)"""
 
 
-def test_folded_code_has_one_mark_not_two_in_a_row(visit):
+SCROLLING = "article :is(figure, div.cell_output, .pst-scrollable-table-container, div.highlight pre):visible"
+#: what a page has none of: the width of the window, where to look, and what finds it
+FAULTS = {
+    "formulas that are set wrongly": (1300, "mjx-merror, [data-mjx-error]", "all => all.map(one => one.textContent)"),
+    "images that are not shown": (1300, "article img", UNSEEN),
+    "captions of more than three lines": (1300, "article :is(figcaption, caption)", LONG),
+    "names of sections that are cut": (1300, ".page-toc .nav-link:visible", CUT),
+    "two marks of folded code in a row": (1300, "div.cell > details.hide", TWICE),
+    "marks that do not open what they join": (1300, "details.joined", OPENS),
+    "names of other pages that are cut": (400, ".prev-next-area a", CUT),
+    "formulas that leave their boxes": (400, "article mjx-container:visible", OVERFLOWING),
+    "formulas that scroll too soon": (400, "article mjx-container.wide:visible", SCROLLS_TOO_SOON),
+    "numbers that cover a formula": (400, "article span.eqno:visible", COVERED),
+    "lines that begin with a comma": (400, "article span.math:visible", LEFT_ALONE),
+    "wrong marks of what scrolls": (400, SCROLLING, MARKS),
+}
+FAULTS_OF_FOLDS = {  # once they are open
+    "names that stand beside no symbol": (400, "table.notation td:nth-child(3):visible", ASTRAY),
+    "captions at an edge that fades": (400, ".goes-on > table > caption:visible", HIDDEN_BY_FADING),
+}
+
+
+def faults(page: Page, where: str, script: str) -> list[str]:
+    page.evaluate("window.dispatchEvent(new Event('resize'))")
+    return page.locator(where).evaluate_all(script)
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_page_has_no(visit, fault):
+    width, where, script = FAULTS[fault]
+    assert faults(visit.show(width=width), where, script) == []
+
+
+def test_mathematics_is_rendered(visit):
     page = visit.show()
-    assert page.locator("div.cell > details.hide").evaluate_all(TWICE) == []
-    assert page.locator("details.joined").evaluate_all(OPENS) == []
+    assert page.locator("article mjx-container").count() >= page.locator("article .math").count()
 
 
-FOLDED = """links => links.map(link => link.hash).filter(hash =>
-  document.getElementById(decodeURIComponent(hash.slice(1)))?.closest('.admonition.toggle-hidden'))"""
-
-
-def test_link_into_a_closed_solution_opens_it(visit):
-    page = visit.show(width=1300)
-    for target in page.locator("article a[href^='#']").evaluate_all(FOLDED)[:1]:
-        page.evaluate("target => { location.hash = target }", target)
-        page.wait_for_function("target => document.querySelector(target).offsetHeight > 0", arg=target, timeout=5000)
-        assert page.locator(target).evaluate("element => element.closest('.toggle-hidden')") is None
-        assert 0 <= page.locator(target).evaluate("element => element.getBoundingClientRect().top") < 900
+@pytest.mark.parametrize("fault", FAULTS_OF_FOLDS)
+def test_folds_have_no(visit, fault):
+    width, where, script = FAULTS_OF_FOLDS[fault]
+    page = visit.show(width=width)
+    page.evaluate("document.querySelectorAll('.toggle-hidden').forEach(fold => fold.classList.remove('toggle-hidden'))")
+    page.evaluate("document.querySelectorAll('article details').forEach(fold => (fold.open = true))")
+    assert faults(page, where, script) == []
 
 
 @pytest.mark.parametrize(("query", "title"), [("notation", "Notation"), ("pooled target", "target"), ("leaf", "leaf")])

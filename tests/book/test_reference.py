@@ -173,8 +173,7 @@ def test_table_of_classifiers_says_who_takes_missing_values(entry, training):
     gappy = X.copy()
     gappy[::7, 0] = np.nan
     refused = entry.unknown == "refused" or (training and "in training: refused" in entry.unknown)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         model = model if training else model.fit(X, y)
         with pytest.raises(ValueError, match="missing") if refused else contextlib.nullcontext():
             model.fit(gappy, y) if training else model.predict(gappy)

@@ -2,19 +2,13 @@
 
 import numpy as np
 import pytest
-from model_cases import MODELS, categorical_rows, gaussian_rows, rows_for
+from model_cases import INVALID, MODELS, invalid_rows, rows_for
 from numpy.testing import assert_allclose
 from rcbook.freezing import Freezing, frozen
 from sklearn.base import clone
 
-from rcpkg import QDA, CategoricalNB, GaussianNB, RiskCalibration
+from rcpkg import RiskCalibration
 from rcpkg.families import Family, Unsupported, one_hot
-
-INVALID = {"CategoricalNB": (CategoricalNB(), 6.0), "QDA": (QDA(), 6.0), "GaussianNB": (GaussianNB(), 6.0)}
-
-
-def invalid_rows(name):
-    return categorical_rows(n=60) if name == "CategoricalNB" else gaussian_rows(n=60)
 
 
 @pytest.mark.filterwarnings("ignore:the first step, Fixed")

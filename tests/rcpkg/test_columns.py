@@ -258,8 +258,7 @@ REFUSED = {outcome: name for name, (_, outcome) in COLUMNS.items() if outcome no
 def test_every_learner_refuses_alike(model):
     plain = np.column_stack([np.arange(N) % 3, cycled(0, 1)])
     model = clone(model).set_params() if not hasattr(model, "max_iter") else clone(model).set_params(max_iter=1)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         trained = clone(model).fit(plain, Y)
     for name in REFUSED:
         values, outcome = COLUMNS[name]

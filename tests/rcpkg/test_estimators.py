@@ -47,8 +47,6 @@ CHECKED = [
     GaussianNB(),
     SharedVarianceGaussianNB(),
     QDA(prior_strength=1.0),
-    LDA(prior_strength=1.0),
-    GaussianNB(prior_strength=1.0),
     SharedVarianceGaussianNB(prior_strength=1.0),
     CategoricalNB(),
     CategoricalNB(prior_strength=1.0),
@@ -65,11 +63,9 @@ CHECKED = [
     RiskCalibration.as_published(QDA(prior_strength=1.0), max_iter=8),
     RiskCalibration(LDA(prior_strength=1.0), step="safe", max_iter=8, target_weight=0.0, tol=0.0),
     RiskCalibration.as_published(GaussianNB(prior_strength=1.0), target_weight=1.0, stopping="best_error", max_iter=8),
-    RiskCalibration.as_published(CategoricalNB(prior_strength=1.0), max_iter=8),
     RiskCalibration(TAN(), target="nested"),
     RiskCalibration(QDA(prior_strength=1.0), target="generative", target_weight=1.0),
     RiskCalibration(KDependenceBayes(k=0, decomposable=False), step="safe", max_iter=8),
-    RiskCalibration.as_published(BernoulliNB(prior_strength=1.0), max_iter=8),
     TM(SharedVarianceGaussianNB(prior_strength=1.0), max_iter=8),
     DiscriminativeFrequencyEstimate(GaussianNB(prior_strength=1.0), max_iter=8),
     SoftErrorCalibration(QDA(prior_strength=1.0), max_iter=8),
@@ -77,9 +73,7 @@ CHECKED = [
     RiskCalibrationCV(LDA(prior_strength=1.0), target_weights=[3.0]),
     RiskCalibrationCV(QDA()),
     ConditionalLikelihood(LDA(prior_strength=1.0), target_weight=1.0),
-    ConditionalLikelihood(QDA(prior_strength=1.0), target_weight=1.0),
     WANBIAC(),
-    WANBIAC(center=0.0),
 ]
 # Sample weights against repeated rows
 WEIGHTS = "check_sample_weight_equivalence_on_dense_data"

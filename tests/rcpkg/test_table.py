@@ -315,8 +315,7 @@ def test_rows_that_choose_a_weight_have_no_say_in_the_cuts():
     columns = TableColumns().fit(noise).columns_
     found = {c.name: c for c in candidates_of(columns, np.bincount(y), gaps=False)}
     candidate = found["naive Bayes of intervals, calibrated"]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         chosen = _fitted(candidate, columns, noise, y, None)[-1]
     assert chosen.cv_results_.log_loss.min() > np.log(2) - 0.05
 
@@ -327,8 +326,7 @@ def test_classes_of_few_rows_leave_intervals_one_weight(monkeypatch):
     )
     X, y = table(n=60, gaps=0.0)
     y = np.where(np.arange(60) < 2, "rare", y)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         report = TableClassifier(random_state=0).fit(X[["size", "income"]], y).report_.set_index("candidate")
     assert not report.note["naive Bayes of intervals, calibrated"]
 

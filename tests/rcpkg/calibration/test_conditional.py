@@ -304,8 +304,7 @@ def test_the_search_is_over_once_separated_rows_have_next_to_no_loss(solver, coo
 
 @pytest.mark.parametrize("model", [QDA(), LDA()])
 def test_a_target_makes_separable_rows_well_posed(model):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         learner = ConditionalLikelihood(model, target_weight=0.1).fit(*separable_rows())
     assert learner.converged_ and not learner.separable_
 

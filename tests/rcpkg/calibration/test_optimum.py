@@ -427,8 +427,7 @@ def test_a_fit_without_a_finite_optimum_says_that_its_model_is_where_the_search_
     rng = np.random.RandomState(0)
     y = rng.randint(2, size=1000) if classes.startswith("two") else np.repeat([0, 1, 2], 300)
     X = rng.randn(len(y), 3) + 12.0 * np.outer(y if y.max() == 1 else y == 2, [1.0, 0.0, 0.0]) + 0.5 * y[:, None]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
+    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
         model = learner(QDA()).fit(X, y)
     assert model.joint_model_ == "search"
     overlapping = learner(QDA()).fit(X[y < 2] if y.max() > 1 else X - 12.0 * np.c_[y, 0 * y, 0 * y], y[y < 2])

@@ -242,7 +242,6 @@ def test_mixed_product_is_the_product_of_its_densities():
     "blocks, message",
     [
         ([], "non-empty"),
-        (QDA(), "non-empty list"),
         ([QDA()], "non-empty list"),
         ([("dot", QDA(), [0])], "cannot be named 'dot'"),
         ([("a", QDA(), [0]), ("a", QDA(), [1])], "not unique"),
@@ -252,8 +251,6 @@ def test_mixed_product_is_the_product_of_its_densities():
         ([("a", QDA(), [0, 9])], r"must be in \[0, 4\]"),
         ([("a", QDA(), ["u"])], "only supported for dataframes"),
         ([("a", sk_nb.GaussianNB(), [0])], "block 'a' must be one of the models"),
-        ([("a", GaussianNB, [0])], "block 'a' must be one of the models"),
-        ([(1, GaussianNB(), [0])], "blocks must be a non-empty list of"),
     ],
 )
 def test_product_refuses_bad_blocks(blocks, message):
@@ -461,7 +458,6 @@ DX, DY = document_rows()
         (StrictCategoricalNB(), bad(CX, 4, 2, -1), CY, "Negative values in data .*: feature 2"),
         (StrictCategoricalNB(), bad(CX, 4, 2, np.nan), CY, "NaN"),
         (CategoricalNB(), bad(CX, 4, 2, -2), CY, "Negative values in data .*: feature 2"),
-        (CategoricalNB(), bad(CX, 4, 2, np.inf), CY, "infinity"),
         (CategoricalNB(), bad(CX, 4, 2, 1e300), CY, "feature 2"),
         (CategoricalNB(n_states=[2, 3, 4]), CX, CY, "feature 2 holds the state 4, but n_states declares 4"),
         (CategoricalNB(n_states=[2, 3]), CX, CY, "n_states"),
@@ -469,11 +465,7 @@ DX, DY = document_rows()
         (BernoulliNB(binarize=None), CX, CY, "feature 1 holds values other than 0 and 1"),
         (MultinomialNB(), bad(DX, 3, 2, -2), DY, "Negative values in data .*: feature 2"),
         (MultinomialNB(), [[1.0, 2.0], [0.0, 0.0]], [0, 1], "nothing is left to count in class 1"),
-        (QDA(), bad(GX, 0, 0, np.inf), GY, "infinity"),
-        (QDA(), GX, np.zeros(len(GX)), r"one class only .*; a classifier needs at least 2"),
         (QDA(prior_strength=-1.0), GX, GY, "prior_strength must be"),
-        (QDA(prior_strength="much"), GX, GY, "prior_strength must be"),
-        (QDA(prior_strength=np.nan), GX, GY, "prior_strength must be"),
         (QDA(class_prior_strength=-1.0), GX, GY, "class_prior_strength must be"),
         (QDA(priors=[0.5, 0.5]), GX, GY, "priors must hold 3 numbers"),
         (QDA(priors=[5, 5, 5]), GX, GY, "sum of the priors should be 1"),

@@ -360,8 +360,7 @@ def test_one_sentinel_does_not_swallow_the_digits_of_the_other_classes(name):
 def test_large_and_small_numbers(name, power):
     X, y = gaussian_rows()
     Z = X * 10.0**power
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         for learner in (clone(GAUSSIAN[name]), RiskCalibration.as_published(GAUSSIAN[name], max_iter=5, **RECOMMENDED)):
             fit, plain = clone(learner).fit(Z, y), clone(learner).fit(X, y)
             assert_allclose(fit.predict_proba(Z), plain.predict_proba(X), atol=1e-8)

