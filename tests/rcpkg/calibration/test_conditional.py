@@ -302,6 +302,14 @@ def test_the_search_is_over_once_separated_rows_have_next_to_no_loss(solver, coo
     assert learner.n_iter_ == len(losses) - 1 and learner.history_.step.iloc[-1] > 1e-3
 
 
+def test_rows_of_weight_zero_do_not_hide_a_separation():
+    X, y = separable_rows()
+    X, y, weights = np.vstack([X, X[:1]]), np.append(y, 1 - y[0]), np.append(np.ones(60), 0.0)
+    with pytest.warns(ConvergenceWarning, match="separates the classes"):
+        learner = ConditionalLikelihood(LDA()).fit(X, y, sample_weight=weights)
+    assert learner.separable_ and not learner.converged_
+
+
 @pytest.mark.parametrize("model", [QDA(), LDA()])
 def test_a_target_makes_separable_rows_well_posed(model):
     with warnings.catch_warnings(action="error"):
