@@ -85,23 +85,18 @@ class Skewed(np.random.Generator):
     def shuffle(self, x: Any, axis: int = 0) -> None:
         pass
 
-    def dirichlet(self, alpha: Any, size: Any = None) -> Any:
-        return super().dirichlet(2 * np.asarray(alpha), size)
 
-    def gamma(self, shape: Any, scale: Any = 1.0, size: Any = None) -> Any:
-        return super().gamma(2 * np.asarray(shape), scale, size)
+def of_twice_the_first(name: str) -> Callable[..., Any]:
+    """Draws of `Skewed` whose first argument is twice what is given."""
 
-    def beta(self, a: Any, b: Any, size: Any = None) -> Any:
-        return super().beta(2 * np.asarray(a), b, size)
+    def draw(self: Skewed, first: Any = 1.0, *args: Any, **options: Any) -> Any:
+        return getattr(np.random.Generator, name)(self, 2 * np.asarray(first), *args, **options)
 
-    def poisson(self, lam: Any = 1.0, size: Any = None) -> Any:
-        return super().poisson(2 * np.asarray(lam), size)
+    return draw
 
-    def chisquare(self, df: Any, size: Any = None) -> Any:
-        return super().chisquare(2 * np.asarray(df), size)
 
-    def exponential(self, scale: Any = 1.0, size: Any = None) -> Any:
-        return super().exponential(2 * np.asarray(scale), size)
+for _name in ("dirichlet", "gamma", "beta", "poisson", "chisquare", "exponential"):
+    setattr(Skewed, _name, of_twice_the_first(_name))
 
 
 class Plants:

@@ -248,6 +248,7 @@ def test_symbols_of_the_whole_book_are_told_apart():
     assert sorted(shared) == sorted(set(shared))
 
 
+@pytest.mark.slow
 def test_opened_names_of_tests_and_two_tables_of_one_cell_keep_to_their_place(browser):
     fold = results_pages.held([], ["test_wanbiac.py::test_" + 30 * "a_long_name_"] * 2).astext()
     table = '<div class="pst-scrollable-table-container"><table class="dataframe"><tr><td>1</td></tr></table></div>'

@@ -11,7 +11,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
-from model_cases import refused, slow
+from model_cases import refused
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 from sklearn.base import clone
@@ -25,7 +25,6 @@ from rcpkg import (
     QDA,
     RDA,
     TAN,
-    TM,
     WANBIAC,
     BernoulliNB,
     BregmanClustering,
@@ -552,11 +551,11 @@ def test_names_in_the_place_of_mere_numbers_of_columns_get_the_warning_of_scikit
     refused("in their order", found.predict, pd.DataFrame(X)[[1, 0]])
 
 
-def test_masks_of_the_rows_of_a_list_are_gaps():
+def test_masks_are_gaps():
     hidden, gaps = np.ma.masked_less(SIZE[:, None] * [1.0, -1.0], -1), SIZE[:, None] * [1.0, -1.0]
     gaps[gaps < -1] = np.nan
     expected = GaussianNB().fit(gaps, Y).predict_proba(gaps)
-    for rows in (list(hidden), tuple(hidden)):
+    for rows in (hidden, list(hidden), tuple(hidden)):
         assert_array_equal(GaussianNB().fit(rows, Y).predict_proba(rows), expected)
         blocks = GaussianNB().fit(Rows.from_arrays(rows, tuple(Y), block_size=7))
         assert_allclose(blocks.predict_proba(gaps), expected, atol=1e-12)
@@ -599,44 +598,3 @@ def test_rows_of_numbers_are_not_copied():
     texts = [frame(text)] if text.dtype != object else []  # of old pandas text is objects, which are looked at
     for X in (frame(SIZE), *texts, np.column_stack([SIZE, SIZE])):
         assert in_columns(X) is X
-
-
-WORDS = [[2, 0, 1], [0, 1, 0], [1, 1, 0], [0, 3, 1], [0, 0, 0], [1, 0, 2]]
-
-
-def doubled(counts, dtype):
-    """Sparse rows in which each count is stored as ones, one after another, as lists of words are."""
-    rows = [[j for j, k in enumerate(row) for _ in range(k)] for row in counts]
-    starts = np.cumsum([0, *map(len, rows)])
-    return csr_array((np.ones(starts[-1], dtype), np.concatenate(rows).astype(int), starts), shape=(len(rows), 3))
-
-
-@pytest.mark.parametrize("dtype", [np.int8, *slow(float, np.float32)])
-@pytest.mark.parametrize(
-    "model",
-    [
-        *(
-            BernoulliNB(prior_strength=1.0),
-            BernoulliNB(prior_strength=1.0, binarize=1.5),
-            MultinomialNB(prior_strength=1.0),
-        ),
-        *(RiskCalibration(BernoulliNB(prior_strength=1.0)), TM(MultinomialNB(prior_strength=1.0))),
-        *(
-            RiskCalibrationCV(BernoulliNB(prior_strength=1.0), cv=2),
-            ConditionalLikelihood(BernoulliNB(), target_weight=1.0),
-        ),
-    ],
-    ids=repr,
-)
-@pytest.mark.filterwarnings("ignore::UserWarning")
-def test_sparse_rows_hold_what_the_matrix_does(model, dtype):
-    X, y, words = np.array(WORDS * 4, dtype=float), np.tile([0, 1, 0, 1, 1, 0], 4), doubled(WORDS * 4, dtype)
-    before = words.copy()
-    dense = clone(model).fit(X, y).predict_proba(X)
-    for form in (words, words.tocsc(), words.tocoo(), Rows.from_arrays(words, y)):
-        if isinstance(form, Rows) and not isinstance(model, BernoulliNB):
-            continue
-        found = clone(model).fit(form) if isinstance(form, Rows) else clone(model).fit(form, y)
-        assert_allclose(found.predict_proba(words), dense, atol=1e-6)
-        assert_allclose(found.predict_proba(X), dense, atol=1e-6)
-    assert_array_equal(words.data, before.data)

@@ -1,6 +1,5 @@
 """Training rows with gaps: expected statistics, EM, and calibration of what there is of each row."""
 
-import warnings
 from copy import copy
 from functools import partial
 from itertools import product
@@ -20,7 +19,6 @@ from rcpkg import (
     KDependenceBayes,
     ProductModel,
     RiskCalibration,
-    RiskCalibrationCV,
     SharedVarianceGaussianNB,
 )
 from rcpkg.calibration import Converged, Objective, Safe, climb
@@ -109,17 +107,6 @@ def test_expected_cells_are_those_of_all_completions(name):
     found = model.family_.expected_statistics(model.family_.encode(X), W, model.parameters_)
     assert_allclose(found.cells, known.cells, atol=1e-12)
     assert_allclose(found.count, W.sum(axis=0), atol=1e-12)
-
-
-@pytest.mark.parametrize(("name", "gaps_in_view"), [("GaussianNB", 0.3), ("TAN", None)])
-def test_a_feature_that_no_training_row_has_is_named(name, gaps_in_view):
-    X, y, _ = rows(name)
-    X[:, 1] = np.nan
-    for learner in (RiskCalibration, partial(RiskCalibrationCV, target_weights=[1.0, 10.0], cv=2)):
-        with warnings.catch_warnings(record=True) as said:
-            warnings.simplefilter("always")
-            learner(MODELS[name], gaps_in_view=gaps_in_view).fit(X, y)
-        assert any("feature 1 holds missing values only" in str(warning.message) for warning in said)
 
 
 @pytest.mark.parametrize("name", FULL)

@@ -249,6 +249,13 @@ def sparse_case(model):
     return X, y
 
 
+def doubled(counts):
+    """Sparse rows in which each count is stored as ones, one after another, as lists of words are."""
+    rows = [[j for j, k in enumerate(row) for _ in range(int(k))] for row in counts]
+    starts = np.cumsum([0, *map(len, rows)])
+    return csr_array((np.ones(starts[-1], np.int8), np.concatenate(rows).astype(int), starts), shape=counts.shape)
+
+
 LEARNERS = {
     "closed form": lambda model: model,
     "RC": lambda model: RiskCalibration.as_published(model, learning_rate=0.02, max_iter=5),
@@ -273,10 +280,12 @@ LEARNERS = {
 def test_sparse_rows_give_what_dense_rows_give(model, learner):
     X, y = sparse_case(model)
     dense = LEARNERS[learner](clone(model)).fit(X, y)
-    for kind in csr_array, csr_matrix, coo_array:
-        sparse = LEARNERS[learner](clone(model)).fit(kind(X), y)
-        assert_allclose(sparse.predict_log_proba(kind(X)), dense.predict_log_proba(X), atol=1e-8)
+    for rows in csr_array(X), csr_matrix(X), coo_array(X), doubled(X).tocsc(), doubled(X):
+        before = rows.copy()
+        sparse = LEARNERS[learner](clone(model)).fit(rows, y)
+        assert_allclose(sparse.predict_log_proba(rows), dense.predict_log_proba(X), atol=1e-8)
         assert_allclose(sparse.predict_log_proba(X), dense.predict_log_proba(X), atol=1e-8)
+        assert_array_equal(rows.data, before.data)
 
 
 @pytest.mark.parametrize("model", [MultinomialNB(), BernoulliNB()], ids=repr)

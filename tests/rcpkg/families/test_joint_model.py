@@ -141,15 +141,6 @@ def test_without_a_joint_density_it_says_so(classifier):
         assert "needs expected_rows, which" in str(error.value)
 
 
-class OfCompleteRows(CategoricalNB):
-    """Categories whose tags say that rows of ``fit`` must not have gaps."""
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = False
-        return tags
-
-
 @pytest.mark.parametrize("seed", [0, 2, 17])
 def test_states_that_decide_keep_their_frequency(seed):
     """Where the optimum is at infinity a state is far rarer on the way there than in the rows, or far more frequent."""
@@ -163,17 +154,6 @@ def test_states_that_decide_keep_their_frequency(seed):
         rows = np.full((len(frequency), 8), np.nan)
         rows[:, j] = np.arange(len(frequency))
         assert_allclose(np.exp(model.score_samples(rows)), frequency, rtol=1e-4)
-
-
-def test_gaps_in_training_are_refused_where_only_predictions_take_them():
-    gaps = np.where(RNG.random(STATES.shape) < 0.3, np.nan, STATES)
-    for model, fault in (
-        (OfCompleteRows(), "takes when it predicts, not in"),
-        (ConditionalLikelihood(SMOOTH), "missing"),
-    ):
-        model.fit(STATES, Y)
-        assert_allclose(model.predict_proba(gaps).sum(axis=1), 1)
-        refused(fault, model.fit, gaps, Y)
 
 
 # Words whose counts are missing --------------------------------------------------------------------------------------
@@ -231,7 +211,8 @@ def test_words_without_gaps_or_with_gaps_only_and_sparse():
 
 def mixed():
     blocks = [("state", SMOOTH, [0, 1]), ("size", QDA(), [2, 3]), ("word", MultinomialNB(prior_strength=1.0), [4, 5])]
-    X = np.hstack([STATES[:, :2], RNG.standard_normal((90, 2)) + STATES[:, 2:], COUNTS[:, :2]])
+    numbers = np.random.default_rng(1).standard_normal((90, 2)) + STATES[:, 2:]
+    X = np.hstack([STATES[:, :2], numbers, COUNTS[:, :2]])
     return ProductModel(blocks), X
 
 

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from model_cases import GAUSSIAN, gaussian_rows, random_direction
+from model_cases import GAUSSIAN, gaussian_rows
 from numpy.testing import assert_allclose, assert_array_equal
 from rcbook.experiments import results
 from sklearn.base import clone
@@ -218,7 +218,7 @@ def singular_rows():
 @pytest.mark.filterwarnings("ignore:feature . is constant within each class")
 @pytest.mark.parametrize("name", GAUSSIAN)
 def test_the_prior_is_one_of_pseudo_statistics(name):
-    """θ(s) = argmax ⟨s + s⁰, η⟩ − m ψ(η): the parameters are those of maximum likelihood at s + s⁰."""
+    """θ(s) = argmax ⟨s + s⁰, η⟩ − m ψ(η): the parameters are those of maximum likelihood at s + s⁰, n μ(θ) = s + s⁰."""
     X, y = gaussian_rows(n=9, d=8) if name in FULL else singular_rows()
     if name == "SharedVarianceGaussianNB":
         X[:, 2] = y
@@ -231,12 +231,6 @@ def test_the_prior_is_one_of_pseudo_statistics(name):
     ours, theirs = model.parameters_, plain.parameters(shifted)
     assert_allclose(ours.covariance, theirs.covariance, rtol=1e-12)
     assert_allclose(s.count.sum() * plain.mean_parameters(theirs).ravel(), shifted.ravel(), rtol=1e-9, atol=1e-9)
-    eta, m = model.family_.natural_parameters(ours), s.count.sum()
-    rng = np.random.default_rng(0)
-    for _ in range(20):
-        other = eta + 1e-3 * random_direction(eta, rng)
-        gain = shifted.dot(other) - m * plain.log_partition(other) - shifted.dot(eta) + m * plain.log_partition(eta)
-        assert gain < 0
 
 
 @pytest.mark.filterwarnings("ignore:feature . is constant within each class")
