@@ -1,6 +1,8 @@
 """Numbers that decide something in this room: what each means, where it comes from, what half or twice of it does."""
 
-from rcpkg.linalg import EPS
+from math import log10
+
+from rcpkg.linalg import EPS, ROUNDING
 
 # Rounding -------------------------------------------------------------------------------------------------------------
 # Far above the rounding of a float and far below what rows tell: half or twice decides otherwise only for statistics
@@ -10,16 +12,18 @@ from rcpkg.linalg import EPS
 LEAST_DIGITS = 0.01
 #: Likewise a variance is positive if it exceeds this share of the second moment beneath it, of which it is a difference
 VARIANCE_ROUNDING = EPS / LEAST_DIGITS
-#: Two classes of constant values have the same one up to this share of the spread of all: twice or half of it decides
-#: otherwise only for values that are nearly the same
-SAME_VALUE = 1e-6
 #: Decimals of a mutual information in nats; beyond them is rounding, which must not decide between equal features
-DECIMALS = 12
-#: A mean that lies farther from the median, in typical deviations, is no origin: moments about it lose eight digits
-FAR_MEAN = 1e4
+DECIMALS = round(-log10(ROUNDING))
+#: Half of the digits of a float, which a difference may lose. Half or twice of it decides otherwise only for values
+#: that are nearly the same, or far from all others, or changes the way of a search, not where it ends.
+HALF_OF_DIGITS = 1e8
+#: Two classes of constant values have the same one up to this share of the spread of all
+SAME_VALUE = 1 / HALF_OF_DIGITS
+#: A mean that lies farther from the median, in typical deviations, is no origin: moments about it lose so many digits
+FAR_MEAN = HALF_OF_DIGITS**0.5
 #: Deviations of X are one at most so many times as small before a ridge: it has the curvature of their fourth power
-#: beside that of the rows, which is to keep its digits. Half or twice changes the way of a search, not where it ends.
-STEEPEST = 100.0
+#: beside that of the rows, which is to keep the other half
+STEEPEST = HALF_OF_DIGITS**0.25
 
 # Natural parameters without a model -----------------------------------------------------------------------------------
 # Such η come from L-BFGS and from steps that are too long; the common precision that they get changes no posterior.
@@ -30,9 +34,9 @@ LEAST_PRECISION = 0.1
 
 # EM -------------------------------------------------------------------------------------------------------------------
 
-#: ⟨Δs, Δη⟩ a row, twice a Kullback-Leibler divergence in nats, of the step that ends EM: far below sampling error.
-#: Steps shorten by a factor, so that half or twice of it is a step more or less.
-EM_TOL = 1e-12
+#: ⟨Δs, Δη⟩ a row, twice a Kullback-Leibler divergence in nats, of the step that ends EM: rounding. Steps shorten by a
+#: factor, so that half or twice of it is a step more or less.
+EM_TOL = ROUNDING
 
 #: Greatest number of components that "cv" tries, each of which takes longer than the last
 MOST_COMPONENTS = 4

@@ -27,8 +27,6 @@ from rcpkg.linalg import Array, slices
 from rcpkg.rows.block import Block, OfX, attempt, check_lengths, check_names
 from rcpkg.rows.cluster import changed, lazy_array, partitions, results_of
 
-BLOCK_SIZE = 2**17  # rows of a block that is read from a file
-
 
 class Rows:
     """Blocks of rows that can be gone through again.
@@ -107,7 +105,7 @@ class Rows:
         label: str | None = None,
         features: Sequence[str] | None = None,
         weights: str | None = None,
-        block_size: int = BLOCK_SIZE,
+        block_size: int = 2**17,
     ) -> Rows:
         """Rows of a Parquet file, of several, or of all in a folder, by their names; needs pyarrow.
 
