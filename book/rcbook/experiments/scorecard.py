@@ -137,9 +137,15 @@ def judged_beside(
 ) -> pd.DataFrame:
     """`judged`, with ``agreed``: whether the number of the stated protocol agrees; False where it gives none."""
     keys = list(by)
-    as_stated = judged(source, table, results(source, table), by=keys).set_index(keys).agrees
+    as_stated = _as_stated(source, table, tuple(by), results_folder())
     cells = judged(source, table, ours.drop(columns="source"), by=keys)
     return cells.assign(agreed=as_stated.reindex(pd.MultiIndex.from_frame(cells[keys])).eq(True).to_numpy())
+
+
+@cache
+def _as_stated(source: str, table: str, by: tuple[str, ...], folder: Path) -> pd.Series:
+    """Which numbers of the stated protocol agree: judged once for a folder of results."""
+    return judged(source, table, results(source, table), by=by).set_index(list(by)).agrees
 
 
 def _no_estimate(failure: str) -> str:

@@ -330,8 +330,8 @@ def thin_decades(power: int, S: Array, deep: int) -> Array:
     """Mass for d = 2 and a scatter of rank one while the smaller eigenvalue
     falls through each of so many decades, the larger between 10^-2 and 10^2."""
     direction = np.linalg.eigh(S)[1][:, 1]
-    size, spread = np.trace(S), np.linspace(-40, 40, 2001)
-    log_1 = np.log(10) * np.linspace(-2, 2, 201)
+    size, spread = np.trace(S), np.linspace(-40, 40, 801)
+    log_1 = np.log(10) * np.linspace(-2, 2, 101)
     masses = []
     for j in range(deep):
         log_2 = -np.log(10) * np.linspace(4 + j, 5 + j, 41)[:, None, None]

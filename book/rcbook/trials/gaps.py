@@ -70,7 +70,7 @@ def losses_with_hidden_values(splits: int = 5) -> tuple[list[float], list[str], 
         train, test, y_train, y_test = train_test_split(X, y, test_size=0.5, stratify=y, random_state=seed)
         fits = {name: rival.fit(train, y_train) for name, rival in RIVALS.items()}
         copies = mask_copies(train, y_train, random_state=seed)
-        fits[COPIES] = HistGradientBoostingClassifier(max_iter=50).fit(*copies)
+        fits[COPIES] = HistGradientBoostingClassifier(max_iter=50, max_bins=64).fit(*copies)  # weights make 255 slow
         losses = {}
         for share in SHARES:
             hidden = with_gaps(test, share, rng)
@@ -280,21 +280,27 @@ def digits_with_gaps(
     return train_grey, train_digit, test_digit, hidden_grey, harm
 
 
-def em_step(X: Array, mean: Array, cov: Array) -> tuple[Array, Array, float]:
-    """One step, and the log-likelihood before it; a row of gaps only may not occur."""
-    first, second, log_likelihood = 0.0, 0.0, 0.0
+def by_pattern(X: Array) -> list[tuple[Array, Array]]:
+    """Which features a pattern of gaps leaves, and what its rows have of them."""
     seen = ~np.isnan(X)
-    for there in np.unique(seen, axis=0):
-        rows = X[(seen == there).all(axis=1)]
-        block = cov[np.ix_(there, there)]
-        log_likelihood += multivariate_normal(mean[there], block).logpdf(rows[:, there]).sum()
-        slope = np.linalg.solve(block, cov[there])
-        filled = mean + (rows[:, there] - mean[there]) @ slope
+    return [(there, X[(seen == there).all(axis=1)][:, there]) for there in np.unique(seen, axis=0)]
+
+
+def em_step(patterns: Sequence[tuple[Array, Array]], mean: Array, cov: Array) -> tuple[Array, Array, float]:
+    """One step, and the log-likelihood before it; a row of gaps only may not occur."""
+    n, first, second, log_likelihood = 0, 0.0, 0.0, 0.0
+    for there, rows in patterns:
+        block, off = cov[np.ix_(there, there)], rows - mean[there]
+        slope, scaled = np.linalg.solve(block, cov[there]), np.linalg.solve(block, off.T)
+        log_det = np.linalg.slogdet(2 * np.pi * block)[1]
+        log_likelihood -= (len(rows) * log_det + np.sum(off.T * scaled)) / 2
+        filled = mean + off @ slope
         first += filled.sum(axis=0)
         rest = cov - cov[:, there] @ slope
         second += filled.T @ filled + len(rows) * rest
-    new = first / len(X)
-    return new, second / len(X) - np.outer(new, new), log_likelihood
+        n += len(rows)
+    new = first / n
+    return new, second / n - np.outer(new, new), log_likelihood
 
 
 def divergence(a: tuple[Array, Array], b: tuple[Array, Array]) -> float:
@@ -308,9 +314,9 @@ def divergence(a: tuple[Array, Array], b: tuple[Array, Array]) -> float:
 def em_path(X: Array, steps: int) -> list[tuple[tuple, float]]:
     """Models and log-likelihoods on the way from independent features."""
     model = np.nanmean(X, axis=0), np.diag(np.nanvar(X, axis=0))
-    path = []
+    path, patterns = [], by_pattern(X)
     for _ in range(steps):
-        *new, log_likelihood = em_step(X, *model)
+        *new, log_likelihood = em_step(patterns, *model)
         path.append((model, log_likelihood))
         model = tuple(new)
     return path
@@ -817,7 +823,8 @@ def where_em_rests(gappy_flowers: Array, species: Array) -> tuple[Array, list[fl
     def slopes(X, mean, cov, h=1e-5):
         pairs = [h * np.outer(a, b) for a in np.eye(len(mean)) for b in np.eye(len(mean))]
         ways = [(e, 0 * cov) for e in h * np.eye(len(mean))] + [(0 * mean, (e + e.T) / 2) for e in pairs]
-        ends = [[em_step(X, mean + t * e, cov + t * E)[2] for t in (1, -1)] for e, E in ways]
+        patterns = by_pattern(X)
+        ends = [[em_step(patterns, mean + t * e, cov + t * E)[2] for t in (1, -1)] for e, E in ways]
         return -np.diff(ends)[:, 0] / (2 * h * len(X))
 
     rest, climbs = [], []

@@ -917,7 +917,7 @@ def tests_on_the_clouds() -> pd.DataFrame:
         outcomes = []
         for seed in range(20):
             rows, label = clouds(n, np.random.default_rng([112, seed, n]))
-            outcome = calibration_test(GaussianNB(), rows, label, random_state=seed)
+            outcome = calibration_test(GaussianNB(), rows, label, n_bootstrap=99, random_state=seed)
             outcomes.append((outcome.p_value, outcome.statistic / outcome.dof))
         p_values, ratios = np.transpose(outcomes)
         cloud_tests[n] = {

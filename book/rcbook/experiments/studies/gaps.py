@@ -59,6 +59,8 @@ in the mean over the kinds of gaps. Memory was measured afterwards, on four sets
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -66,6 +68,7 @@ import pandas as pd
 from scipy.stats import binomtest
 
 from rcbook import datasets
+from rcbook._files import results_folder
 from rcbook.experiments.cells import SEARCHED, STUDY, Cell, Grid, Record, Study, mean_record
 from rcbook.experiments.comparisons import contest, holm
 from rcbook.experiments.gappy_divisions import ASIDE, CATEGORIES, KINDS, NUMBERS, REPETITIONS, SPENT, division
@@ -251,12 +254,20 @@ JOINT = {
 TOLD = {"as stated": "as stated", "refuted": "refuted", "": "open"}
 
 
+@cache
+def _with_kind(study: str, folder: Path) -> pd.DataFrame:
+    """What a folder of results holds of a study, with the kind of gaps apart from the metric: read once."""
+    found = results(STUDY, study)
+    parts = found.metric.unique()
+    parts = pd.DataFrame([name.partition(", ")[::2] for name in parts], index=parts, columns=["metric", "kind"])
+    return found.assign(metric=found.metric.map(parts.metric), kind=found.metric.map(parts.kind))
+
+
 def losses_of(arm: str, metric: str = "log_loss", study: str = STUDY_NAME) -> pd.DataFrame:
     """A metric of the stored cells: a row for each set and kind of gaps, a column for each learner and way."""
-    found = results(STUDY, study)
-    parts = found.metric.str.extract(r"(?P<metric>[^,]+), (?P<kind>.*)")
-    kept = (parts.metric == metric) & found.setting_value.str.startswith(arm)
-    wide = found[kept].assign(kind=parts.kind).pivot_table(index=["row", "kind"], columns="method", values="value")
+    found = _with_kind(study, results_folder())
+    kept = (found.metric == metric) & found.setting_value.str.startswith(arm)
+    wide = found[kept].pivot_table(index=["row", "kind"], columns="method", values="value")
     return wide.rename_axis(index=["data set", "kind"], columns=None)
 
 
