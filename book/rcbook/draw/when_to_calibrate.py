@@ -510,6 +510,25 @@ def silent_fits() -> pd.DataFrame:
     return table[table.fits > 0].astype(object).fillna("–")
 
 
+def beyond_the_margin() -> pd.DataFrame:
+    """A row a rival: silent fits of the folds, those above it by `recommended_calls.WORSE` and two standard errors more,
+    as many as chance gives if each was above it by just that; and the least p of the one-sided paired tests of that,
+    times their number (Bonferroni)."""
+    table, rows = results("study", recommended_calls.STUDY_NAME), {}
+    for rival, of in {"class frequencies": "frequencies", "closed form": "closed"}.items():
+        silent = table[~table.says_so.astype(bool) & table[f"excess_of_{of}"].notna()]
+        beyond = (silent[f"excess_of_{of}"] - recommended_calls.WORSE) / silent[f"excess_error_of_{of}"]
+        rows[rival] = {
+            "silent fits": len(silent),
+            "beyond by 2 errors": int((beyond > 2).sum()),
+            "by chance": round(len(silent) * student.sf(2, np.inf), 1),
+            "least p": student.sf(beyond, silent.n_test - 1).min(),
+        }
+    found = pd.DataFrame.from_dict(rows, orient="index")
+    found["corrected"] = (found["least p"] * found["silent fits"]).clip(upper=1)
+    return found
+
+
 def rows_to_tell() -> pd.DataFrame:
     """A row a call: rows that show an excess of `recommended_calls.WORSE` over the class frequencies by two standard
     errors, in the median of its fits, by the spread of the differences of log-losses; and fits to as many rows."""
@@ -519,7 +538,6 @@ def rows_to_tell() -> pd.DataFrame:
     of_call = {"fits": needed, "spread": spread, "rows needed": needed, "fits with as many": needed <= table.n}
     how = {"fits": "count", "spread": "median", "rows needed": "median", "fits with as many": "sum"}
     return pd.DataFrame(of_call).groupby(table.call).agg(how).astype({"rows needed": int, "fits with as many": int})
-
 
 
 def times_of_choices() -> dict[str, dict[str, Any]]:
