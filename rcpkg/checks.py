@@ -190,6 +190,11 @@ def check_magnitude(X: Array, *, fitting: bool = False) -> Array:
     return X
 
 
+#: Times the weight of all other rows together from which a row leaves none of them a say: with 700 calibrations of
+#: iris end after up to 647 steps, with 7,000 some of them not within 1,000
+DOMINANT = 1e3
+
+
 def check_weights(sample_weight: ArrayLike | None, n: int) -> Array:
     """Weights of n rows, one each if none are given; refuses what is no finite number >= 0 for each row."""
     weights = as_numbers(1.0 if sample_weight is None else sample_weight, "sample_weight")
@@ -206,6 +211,13 @@ def check_weights(sample_weight: ArrayLike | None, n: int) -> Array:
         total = weights.sum()
     if not LEAST_SPREAD < total < LARGEST:
         raise ValueError(f"sample_weight sums to {total:g}, and products of it leave the range: divide it by its mean")
+    heaviest = int(weights.argmax())
+    others = total - weights[heaviest]
+    if weights[heaviest] > DOMINANT * others > 0:
+        warn(
+            f"row {heaviest} has {weights[heaviest] / others:.2g} times the sample_weight of all other rows together: "
+            "to the model its class is this row, without a spread that a search could go by; clip the weights"
+        )
     return weights
 
 

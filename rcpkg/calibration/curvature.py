@@ -209,7 +209,7 @@ class Woodbury:
         V, rest = hermite.whitened()
         self.half = half = 0.5 / (size * hermite.prior[:, None])
         doubts = weight * (P * (1 - P) * half * (np.einsum("yid,yid->yi", V, V) ** 2 + 2 * rest)).sum(axis=0)
-        self.rows = rows = np.flatnonzero(doubts >= min(doubt, doubts.max()))
+        self.rows = rows = np.flatnonzero(~(doubts < min(doubt, doubts.max())))  # what overflows counts, too
         self.features = form.features if len(rows) == len(weight) else form.features[rows]
         D = P[:, rows] * weight[rows]
         if form.r == 2:  # R of one system, (K_1 + K_2 + 1/w p_1 p_2)⁻¹ as D_1⁻¹ + D_2⁻¹ = 1/w p_1 p_2

@@ -19,6 +19,7 @@ from rcpkg._bases import MetaEstimatorMixin
 from rcpkg.base import Array, GenerativeClassifier, atomic, constructed, one_thread_if_small
 from rcpkg.calibration._docs import documented
 from rcpkg.calibration.climb import climb
+from rcpkg.calibration.constants import SAFE_TOL
 from rcpkg.calibration.in_view import check_in_view
 from rcpkg.calibration.left_out import warn_of_optimum
 from rcpkg.calibration.objective import Objective, TargetName, check_target, sample_size
@@ -122,6 +123,8 @@ class Learner(MetaEstimatorMixin, GenerativeClassifier):
                 f"{step} undo the priors of the estimator: they make posteriors fit the class weights of the training "
                 "rows; for a population with others, leave priors out and take predict_proba(X, class_prior=…)"
             )
+        if objective.target and rows.is_one_block:
+            warn_of_heavy_rows(objective)
         tol = max(stop.tol, settings.tol) if isinstance(stop, Converged) else 0.0
         start = self._kept(objective) if getattr(self, "warm_start", False) else None
         if step is None:
@@ -265,6 +268,16 @@ class Learner(MetaEstimatorMixin, GenerativeClassifier):
     @property
     def _calibrated_at(self) -> Array:
         return np.log(self._frequencies)
+
+
+def warn_of_heavy_rows(objective: Objective) -> None:
+    """Warn of weights so large that the target is lost in the tolerance of a search, and would not be but for them."""
+    pulled, mean = objective.target.weight * objective.target.size, objective.total_weight / len(objective.y)
+    if pulled / objective.size < SAFE_TOL <= mean * pulled / objective.size:
+        warn(
+            f"sample_weight sums to {objective.total_weight:.2g}, beside which the {pulled:g} pseudo-rows of the "
+            "target count for nothing: divide it by its mean, or set a greater target_weight"
+        )
 
 
 def is_pipeline(estimator: Any) -> bool:

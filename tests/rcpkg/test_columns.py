@@ -15,6 +15,7 @@ from model_cases import refused
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 from sklearn.base import clone
+from sklearn.datasets import load_iris
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -470,6 +471,24 @@ def test_classes_without_weight_are_left_out(model):
 def test_sums_of_weights_stay_in_range(model, total):
     with pytest.raises(ValueError, match=r"sample_weight sums to .*: divide it by its mean"):
         clone(model).fit(TRIPLE, np.arange(30) // 10, sample_weight=np.full(30, total / 30))
+
+
+@pytest.mark.parametrize("model", [GaussianNB(), RiskCalibration(LDA()), BDA7()], ids=repr)
+def test_a_row_that_outweighs_all_others_is_named(model):
+    X, y = load_iris(return_X_y=True)
+    weights = np.ones(150)
+    weights[3] = 1e6
+    with pytest.warns(UserWarning, match=r"row 3 has 6\.7e\+03 times the sample_weight of all other rows together"):
+        clone(model).fit(X, y, sample_weight=weights)
+
+
+@pytest.mark.parametrize("target", ["pooled", "grand"])
+def test_weights_beside_which_the_target_counts_for_nothing_say_so(target):
+    (X, y), weights = load_iris(return_X_y=True), 10.0 ** np.random.default_rng(0).uniform(-12, 12, 150)
+    model = RiskCalibration(GaussianNB(), target=target)
+    with pytest.warns(UserWarning, match=r"sample_weight sums to 3e\+12, .* 18 pseudo-rows .*: divide it by its mean"):
+        model.fit(X, y, sample_weight=weights)
+    assert model.fit(X, y, sample_weight=weights / weights.mean()).n_iter_ < 20
 
 
 @pytest.mark.parametrize("model", [GaussianNB(), QDA(), RiskCalibration(LDA()), BDA7(), RDA()], ids=repr)
