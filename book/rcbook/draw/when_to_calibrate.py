@@ -511,7 +511,7 @@ def silent_fits() -> pd.DataFrame:
 
 
 def beyond_the_margin() -> pd.DataFrame:
-    """A row a rival: silent fits of the folds, those above it by two standard errors more than `recommended_calls.WORSE`,
+    """A row a rival: silent fits of folds, those above it by two standard errors more than `recommended_calls.WORSE`,
     as many as chance gives if each was above it by just that; and the least p of the one-sided paired tests of that,
     times their number (Bonferroni)."""
     table, rows = results("study", recommended_calls.STUDY_NAME), {}
