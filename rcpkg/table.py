@@ -104,6 +104,7 @@ class TableColumns(TransformerMixin, Estimator):
         frame = as_frame(X, self._levels)
         self.columns_ = _columns_of(frame) if self.columns is None else self.columns
         numbers = frame[self.columns_.numbers].astype(float)
+        self._unseen = [name for name in frame if frame[name].isna().all()]  # in a fold, say: of no kind
         self._text = [name for name in frame if not pd.api.types.is_numeric_dtype(frame[name].dtype)]
         self._known, self._range = list(frame.columns), (numbers.min().to_numpy(), numbers.max().to_numpy())
         self._power = self._cuts = None
@@ -119,6 +120,7 @@ class TableColumns(TransformerMixin, Estimator):
         frame = as_frame(X, self._levels)
         if list(frame.columns) != self._known:
             raise ValueError(f"X must have the columns of the training rows, {self._known}; got {list(frame.columns)}")
+        frame = frame.assign(**dict.fromkeys(self._unseen, np.nan))  # of which no model can tell
         numbers = pd.DataFrame({name: _as_numbers(frame, name) for name in self.columns_.numbers}, index=frame.index)
         numbers = numbers.clip(*self._range, axis=1)
         if self._cuts is not None:
@@ -440,7 +442,10 @@ class TableClassifier(GenerativeClassifier):
             said = notes[place] or f"log-loss {losses[1 + place, 1, judged].mean():.4f}"
             tell("%s: %s, %.1f s", candidate.name, said, seconds[place])
         self._take(found, losses[..., judged], seconds, notes, None if weight is None else weight[judged])
-        self.best_estimator_ = _fitted(self._taken, self.columns_, frame, y, weight)
+        with warnings.catch_warnings():
+            if isinstance(self.candidates, str):  # whose settings are not the user's; folds have judged them: advice_
+                warnings.simplefilter("ignore")
+            self.best_estimator_ = _fitted(self._taken, self.columns_, frame, y, weight)
         counts = np.bincount(y, weight, minlength=len(self.classes_))
         self._frequencies, self._share = np.log(counts / counts.sum()), 1 / (counts.sum() + 1)
         self.class_log_prior_ = getattr(self.best_estimator_[-1], "class_log_prior_", self._frequencies)

@@ -368,6 +368,27 @@ def test_folds_do_not_decide_anew_what_a_column_is():
     assert np.isfinite(report.log_loss[:2]).all()
 
 
+@pytest.mark.parametrize("value", ["state 0", 2.0, True])
+def test_a_column_without_a_value_in_a_fold_takes_any_where_it_is_left_out(value):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"x": rng.normal(size=60), "rare": [value, *[None] * 59], "c": rng.choice(["u", "v"], 60)})
+    columns = TableColumns(columns=Columns(["x"], [], ["rare", "c"])).fit(frame.iloc[1:])
+    assert columns.transform(frame)["rare"].isna().all()
+    if value == "state 0":
+        parts = ("n", GaussianNB(), ["x"]), ("c", CategoricalNB(prior_strength=1.0), ["rare", "c"])
+        model = TableClassifier(candidates=[("naive Bayes", ProductModel([*parts]))], random_state=0)
+        model.fit(frame, frame.x + rng.normal(size=60) > 0)
+        assert not any(model.report_.note)
+
+
+def test_a_chosen_model_gives_no_advice_beside_that_of_the_folds():
+    rng = np.random.default_rng(1)
+    X, y = rng.normal(size=(90, 3)), rng.integers(0, 2, 90)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert "not worth it" in TableClassifier(cv=2, random_state=0).fit(X, y).advice_
+
+
 def test_a_budget_ends_the_search_after_the_first_candidate(capsys):
     model = TableClassifier(cv=2, budget=0.0, random_state=0, verbose=1).fit(*table())
     report = model.report_
