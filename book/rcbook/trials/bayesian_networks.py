@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.special import logsumexp
+from scipy.special import expit, logsumexp
 
 from rcbook.network_rivals import HierarchicalDirichlet
 from rcbook.small_families import derivative, entries, random_like
@@ -90,32 +90,32 @@ def logistic_networks() -> tuple[list[dict], float, RiskCalibration, Array, Arra
     weights = 50 * np.column_stack([1 - p1, p1]).ravel()
     labels = np.tile([0, 1], 8)
 
+    # which of the 13 distributions the class and each feature follow, by class and triple
+    third = 5 + 4 * triples[:, 0] + 2 * triples[:, 1]
+    used = np.array([[np.zeros(8, int), np.full(8, 1 + c), np.full(8, 3 + c), third + c] for c in (0, 1)])
+    value = np.array([[np.full(8, c), *triples.T] for c in (0, 1)])
+
     def network_loss(z, p1=p1):
-        "Mean log-loss of the network with these log odds of its distributions, where p1 is the posterior."
-        one, zero = -np.logaddexp(0, -z), -np.logaddexp(0, z)
-        joint = np.empty((8, 2))
-        for c in (0, 1):
-            joint[:, c] = (one if c else zero)[0]
-            for x, at in (
-                (triples[:, 0], 1 + c),
-                (triples[:, 1], 3 + c),
-                (triples[:, 2], 5 + 2 * (2 * triples[:, 0] + triples[:, 1]) + c),
-            ):
-                joint[:, c] += np.where(x == 1, one[at], zero[at])
-        log_p = joint - logsumexp(joint, axis=1, keepdims=True)
-        return -np.mean((1 - p1) * log_p[:, 0] + p1 * log_p[:, 1])
+        "Mean log-loss of the network with these log odds of its distributions, where p1 is the posterior; its slope."
+        joint = -np.logaddexp(0, np.where(value == 1, -1, 1) * z[used]).sum(axis=1)
+        log_p = joint - np.logaddexp(*joint)
+        of_classes = np.array([1 - p1, p1])
+        left = (of_classes - np.exp(log_p))[:, None] * (value - expit(z)[used])
+        return -np.mean((of_classes * log_p).sum(axis=0)), -np.bincount(used.ravel(), left.ravel()) / 8
 
     ends = [
         minimize(
             network_loss,
             np.random.default_rng(seed).normal(size=13),
+            jac=True,
             method="L-BFGS-B",
             options={"maxiter": 2000, "gtol": 1e-8, "ftol": 0},
         )
         for seed in range(8)
     ]
     odd = np.where(apart_by_u == 1, 0.85, 0.2)  # of x_0 xor x_1 alone
-    xor = [minimize(network_loss, end.x, args=(odd,), method="L-BFGS-B", options={"maxiter": 2000}).fun for end in ends]
+    most = {"maxiter": 2000}
+    xor = [minimize(network_loss, end.x, (odd,), jac=True, method="L-BFGS-B", options=most).fun for end in ends]
     xor = np.array(xor) + np.mean(odd * np.log(odd) + (1 - odd) * np.log(1 - odd))
     joined = KDependenceBayes(structure=[[], [0], [0, 1]])
     regression = ConditionalLikelihood(joined, tol=1e-8)

@@ -472,57 +472,58 @@ def streams_of_rows() -> tuple[int, int, Callable[..., Any], Array, Array, Array
     ones = np.indices((2, 2)).reshape(2, 4)  # of the features in the four cells
 
     def table_of(mu):
-        """p(x, y) of the four cells of x, from p(y) and p(x_j = 1, y)."""
-        prior, joint = mu[0], mu[1:]
-        theta = joint / prior
-        each = np.where(ones[:, :, None] == 1, theta[:, None], 1 - theta[:, None])
-        return prior * each.prod(axis=0)
+        """p(x, y) of the four cells of x, from p(y) and p(x_j = 1, y); of one model or a stack."""
+        prior, joint = mu[..., :1, :], mu[..., 1:, :]
+        theta = (joint / prior)[..., None, :]
+        each = np.where(ones[:, :, None] == 1, theta, 1 - theta)
+        return prior * each.prod(axis=-3)
 
     def statistics(weights):
         """Counts of the classes and of ones, for weights of cells and classes."""
-        return np.vstack([weights.sum(axis=0), ones @ weights])
+        return np.concatenate([weights.sum(axis=-2, keepdims=True), ones @ weights], axis=-2)
 
     def value(mu):
         p = table_of(mu)
-        log_P = np.log(p / p.sum(axis=1, keepdims=True))
-        return np.sum(cells_q * (log_P + b * np.log(p)))
+        log_P = np.log(p / p.sum(axis=-1, keepdims=True))
+        return np.sum(cells_q * (log_P + b * np.log(p)), axis=(-2, -1))
 
     def divergence(mu_to, mu_from):
         """D of the natural parameters at mu_to and mu_from."""
         p, p_to = table_of(mu_from), table_of(mu_to)
-        return np.sum(p * np.log(p / p_to))
+        return np.sum(p * np.log(p / p_to), axis=(-2, -1))
 
     cells_q = q.reshape(4, r)
     best = closed = statistics(cells_q)
-    for _ in range(4000):  # mirror ascent on f itself
+    for _ in range(1000):  # mirror ascent on f itself
         p = table_of(best)
         P = p / p.sum(axis=1, keepdims=True)
         wrong = cells_q - cells_q.sum(axis=1, keepdims=True) * P
         best = best + 0.3 * (statistics(wrong) + b * (closed - best))
-    lack, moves, squares, began, visited = np.zeros(T), np.zeros(T), np.zeros(T), 0.0, []
-    for _ in range(runs):
-        drawn = stream_rng.choice(4 * r, p=q.ravel(), size=m0 + T)
-        mu = statistics((np.bincount(drawn[:m0], minlength=4 * r).reshape(4, r) + 0.5) / (m0 + 2 * r))
-        began += divergence(best, mu) / runs
-        for t, cell in enumerate(drawn[m0:], 1):
-            Y = np.zeros((4, r))
-            Y[divmod(cell, r)] = 1.0
-            p = table_of(mu)
-            P = Y.sum(axis=1, keepdims=True) * p / p.sum(axis=1, keepdims=True)
-            g = statistics(Y - P) + b * (statistics(Y) - mu)
-            new = mu + g / (b * (m0 + t))
-            lack[t - 1] += (value(best) - value(mu)) / runs
-            moves[t - 1] += divergence(mu, new) / runs
-            squares[t - 1] += np.sum(g**2) / runs
-            visited.append(mu)
-            mu = new
+    drawn = np.array([stream_rng.choice(4 * r, p=q.ravel(), size=m0 + T) for _ in range(runs)])
+    one_hot = np.eye(4 * r).reshape(-1, 4, r)
+    mu = statistics((one_hot[drawn[:, :m0]].sum(axis=1) + 0.5) / (m0 + 2 * r))
+    began, visited = divergence(best, mu).mean(), []
+    lack, moves, squares = np.zeros(T), np.zeros(T), np.zeros(T)
+    for t, cell in enumerate(drawn[:, m0:].T, 1):  # all streams at once
+        Y, p = one_hot[cell], table_of(mu)
+        P = Y.sum(axis=2, keepdims=True) * p / p.sum(axis=2, keepdims=True)
+        g = statistics(Y - P) + b * (statistics(Y) - mu)
+        new = mu + g / (b * (m0 + t))
+        lack[t - 1] = (value(best) - value(mu)).mean()
+        moves[t - 1] = divergence(mu, new).mean()
+        squares[t - 1] = np.sum(g**2, axis=(1, 2)).mean()
+        visited.append(mu)
+        mu = new
     slope = best + 1e-4 * stream_rng.normal(size=best.shape)
     weighted = np.cumsum((m0 + np.arange(1, T + 1)) * moves)
     bound = b * (m0 * began + weighted)
     # c: the least curvature of ψ, the covariance of the statistics, at the models of all streams
-    s = np.array([statistics(one) for one in np.eye(4 * r).reshape(-1, 4, r)]).reshape(4 * r, -1)
-    weights = [p for p in (table_of(mu).ravel() for mu in visited[::7]) if np.all(p > 0)]  # valid, as is supposed
-    c = min(np.linalg.eigvalsh((s.T * p) @ s - np.outer(p @ s, p @ s))[1] for p in weights)
+    s = statistics(one_hot).reshape(4 * r, -1)
+    models = np.swapaxes(visited, 0, 1).reshape(-1, 1 + len(ones), r)[::7]
+    p = table_of(models).reshape(-1, 4 * r)
+    p = p[np.all(p > 0, axis=1)]  # valid, as is supposed
+    mean = p @ s
+    c = np.linalg.eigvalsh((s.T * p[:, None]) @ s - mean[:, :, None] * mean[:, None])[:, 1].min()
     by_constants = squares.max() / (2 * c * b**2) * np.log1p(np.arange(1, T + 1) / m0)
     tenth = T // 10
     return T, runs, value, best, lack, slope, bound, weighted, by_constants, tenth
