@@ -15,7 +15,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PowerTransformer, StandardScaler
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from rcpkg._bases import TransformerMixin
 from rcpkg.base import Array, Estimator, GenerativeClassifier, atomic, constructed
@@ -23,7 +23,7 @@ from rcpkg.calibration import RiskCalibration, RiskCalibrationCV
 from rcpkg.calibration.choose_weight import TARGET_WEIGHTS
 from rcpkg.calibration.in_view import check_in_view, copies
 from rcpkg.calibration.left_out import mean_and_error
-from rcpkg.checks import check_number, feature_name, refuse_labels, warn
+from rcpkg.checks import check_number, check_weights, feature_name, refuse_labels, warn
 from rcpkg.choice import folds
 from rcpkg.columns import in_columns
 from rcpkg.discretization import MDLDiscretizer
@@ -420,7 +420,7 @@ class TableClassifier(GenerativeClassifier):
         seed = int(rng.randint(2**31 - 1))
         self.columns_ = TableColumns().fit(frame, y).columns_
         found = self._candidates(frame, y, seed)
-        present = np.ones(len(y), dtype=bool) if sample_weight is None else np.asarray(sample_weight) > 0
+        present = check_weights(sample_weight, _num_samples(X)) > 0
         divisions = list(self._divisions(y, present, seed))
         judged = np.unique(np.concatenate([held for _, held in divisions]))  # all rows, but for some splitters
         deadline = time.perf_counter() + (np.inf if self.budget is None else self.budget)

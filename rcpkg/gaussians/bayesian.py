@@ -111,7 +111,7 @@ class BayesianQDA(PredictiveDensities, MomentClassifier):
     ) -> "BayesianQDA":
         """Compute the classes' statistics and seeds; every class must have a predictive density. Rows count
         ``sample_weight`` times."""
-        sample, _ = self._sample(X, y, sample_weight)
+        sample = self._sample(X, y, sample_weight)
         self.statistics_ = sample.statistics
         self.class_log_prior_ = log_class_prior(self.statistics_.counts, self.class_prior, self)
         self.dof_, self.seed_ = self._prior_parameters(self.statistics_)

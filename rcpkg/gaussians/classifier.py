@@ -6,9 +6,10 @@ from typing import ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import BaseCrossValidator
+from sklearn.utils.validation import _num_samples
 
 from rcpkg.base import GenerativeClassifier, InvalidStatistics, SquareableRows, atomic, constructed, one_thread_if_small
-from rcpkg.checks import check_choice, check_cost, check_weights, feature_name, number_labels, warn
+from rcpkg.checks import check_choice, check_cost, check_weights, feature_name, warn
 from rcpkg.choice import (
     Choice,
     choose,
@@ -45,20 +46,16 @@ class MomentClassifier(SquareableRows, GenerativeClassifier):
         densities = self._densities()
         return GappyRows(X).expected(weights, densities.means, densities.scales)
 
-    def _sample(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> tuple[Sample, NDArray[np.bool_]]:
-        """The training rows of positive weight, and which of the caller's rows these are; sets ``classes_``."""
-        X, y = self._check_rows(X, y)
-        weights = check_weights(sample_weight, len(X))
-        present = weights > 0
-        classes, y = number_labels(y[present])
-        self._set_labels(classes)
-        weighted = not (weights[present] == 1).all()
-        sample = Sample(X[present], y, len(classes), weights[present] if weighted else None)
+    def _sample(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> Sample:
+        """The training rows of positive weight; sets ``classes_``."""
+        X, y, weight, _ = self._counting_rows(X, y, sample_weight)
+        weighted = weight is not None and not (weight == 1).all()
+        sample = Sample(X, y, len(self.classes_), weight if weighted else None)
         with np.errstate(over="ignore", invalid="ignore"):
             finite = np.isfinite(sample.statistics.pooled).all()
         if not finite:
             raise ValueError("X or sample_weight hold numbers so large that scatter matrices overflow: rescale them")
-        return sample, present
+        return sample
 
 
 class Grid:
@@ -133,7 +130,7 @@ class GridClassifier(MomentClassifier):
         Rows count ``sample_weight`` times; leave-one-out leaves out one of them, or all of less than one. A splitter
         ``cv`` that keeps ``groups`` of rows together, such as GroupKFold, takes their labels, one a row.
         """
-        sample, present = self._sample(X, y, sample_weight)
+        sample, present = self._sample(X, y, sample_weight), check_weights(sample_weight, _num_samples(X)) > 0
         grid = self._grid(sample.X.shape[1])
         check_choice("scoring", self.scoring, ("error", "log_loss"))
         one = grid.log_density(sample, sample.X[:1])

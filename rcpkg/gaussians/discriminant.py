@@ -258,7 +258,7 @@ class NearestMeans(MomentClassifier):
         self, X: ArrayLike | Rows, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> "NearestMeans":
         """Compute the means and the common variance; rows count ``sample_weight`` times."""
-        sample, _ = self._sample(X, y, sample_weight)
+        sample = self._sample(X, y, sample_weight)
         self.means_ = sample.statistics.means
         spread = float(np.trace(sample.statistics.pooled))
         self.variance_ = spread / (sample.X.shape[1] * sample.statistics.counts.sum()) or 1.0
