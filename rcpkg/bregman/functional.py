@@ -28,7 +28,7 @@ class Measure:
     >>> unit = Measure.lebesgue(0.0, 1.0)
     >>> unit.integrate(lambda x: x**2).round(4).item(), Measure.counting([1.0, 2.0]).integrate(np.square).item()
     (0.3333, 5.0)
-    >>> Measure.grid([0.0, 0.5, 1.0]).values(np.square)
+    >>> Measure(np.array([0.0, 0.5, 1.0]), np.array([0.25, 0.5, 0.25])).values(np.square)
     array([0.  , 0.25, 1.  ])
     """
 
@@ -46,15 +46,6 @@ class Measure:
         r""":math:`\sum_i\delta_{c_i}`; functional divergences become vector ones (Proposition 7.2.2, A.4)."""
         points = np.asarray(points, dtype=float)
         return cls(points, np.ones_like(points))
-
-    @classmethod
-    def grid(cls, points: ArrayLike) -> "Measure":
-        """Length on the range of increasing points, by the trapezoidal rule: for functions known on a grid only."""
-        points = np.asarray(points, dtype=float)
-        if points.ndim != 1 or len(points) < 2 or not np.all(np.diff(points) > 0):
-            raise ValueError("points must be at least two increasing numbers")
-        half = np.diff(points) / 2
-        return cls(points, np.append(half, 0.0) + np.append(0.0, half))
 
     @classmethod
     def lebesgue(cls, lower: float, upper: float, breaks: Sequence[float] = (), n_nodes: int = 64) -> "Measure":

@@ -151,7 +151,6 @@ def test_variations_of_the_risk_a18_to_a30(d):
         (lambda: Measure(np.zeros(2), np.zeros(3)), "same length"),
         (lambda: Measure(np.zeros(2), np.array([1.0, 0.0])), "positive"),
         (lambda: Measure.lebesgue(1, 0), "lower < breaks < upper"),
-        (lambda: Measure.grid([0.0, 0.0]), "increasing"),
         (lambda: Measure.lebesgue(0, np.inf), "positive break"),
         (lambda: INTERVAL.integrate(np.ones(3)), "one value a node"),
         (lambda: INTERVAL.integrate(np.full(40, np.nan)), "not finite at the node"),
