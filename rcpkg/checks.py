@@ -76,9 +76,12 @@ def refuse_labels(name: str, values: Any, of: Any = None) -> None:
     is fitted, in their order."""
     known = [list(getattr(of, attribute, ())) for attribute in ("feature_names_in_", "_columns", "classes_")]
     for axis in values.axes if isinstance(values, pd.Series | pd.DataFrame) else ():
-        if not isinstance(axis, pd.RangeIndex) and axis.tolist() not in known:
-            where = "that of the features or of classes_"
-            raise ValueError(f"{name} goes by place, and its labels are in another order than {where}: give an array")
+        if not isinstance(axis, pd.RangeIndex) and (labels := axis.tolist()) not in known:
+            fault = "are in another order than that of the features or of classes_"
+            if not any(sorted(map(str, labels)) == sorted(map(str, each)) for each in known):
+                named = "" if any(known[:2]) else ", which have no names,"
+                fault = f"({labels[0]!r}, …) are not those of the features{named} or of classes_"
+            raise ValueError(f"{name} goes by place, and its labels {fault}: give an array")
 
 
 def check_numbers(name: str, values: ArrayLike, of: Any = None) -> Array:

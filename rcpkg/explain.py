@@ -21,6 +21,7 @@ from rcpkg.capabilities import MARGINALS, require
 from rcpkg.checks import check_choice, check_number
 from rcpkg.columns import in_columns
 from rcpkg.linalg import PASS_BLOCK, Array, slices
+from rcpkg.rows import Rows
 
 MOST_SETS = 2**16  # of features, in Shapley values
 
@@ -221,6 +222,8 @@ def _dependence(model: GenerativeClassifier, X: pd.DataFrame) -> tuple[NDArray[n
 def _table(model: GenerativeClassifier | Pipeline, X: Any) -> tuple[GenerativeClassifier, pd.DataFrame, Any]:
     """The model, or the last step of a pipeline, its rows as a frame, and the names of their features."""
     check_is_fitted(model)
+    if isinstance(X, Rows):
+        X = X.only("An explanation").X
     named, model = None, getattr(model, "best_estimator_", model)
     while (is_pipeline := isinstance(model, Pipeline)) or hasattr(model, "preprocessing_"):
         steps, model = (model[:-1], model[-1]) if is_pipeline else (model.preprocessing_, model.estimator_)

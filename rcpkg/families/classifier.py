@@ -200,7 +200,10 @@ class ClosedFormClassifier(GenerativeClassifier):
         """The model frozen to arrays, for one row at a time: `Scorer`."""
         check_is_fitted(self)
         require(self, "a scorer")
-        theta, names = self._fitted_parameters(), getattr(self, "feature_names_in_", np.empty(0)).tolist()
+        theta, columns = self._fitted_parameters(), getattr(self, "_columns", [])
+        if columns == [*range(len(columns))] or not all(type(column) is int for column in columns):
+            columns = []  # what is left are names of which scikit-learn takes no notice
+        names = getattr(self, "feature_names_in_", np.empty(0)).tolist() or columns
         labels = {"classes": self.classes_.tolist(), "n_features": self.n_features_in_, "features": names}
         parts = {"product": hasattr(self.family_, "blocks"), "parts": self.family_.frozen(theta)}
         return Scorer({"format": FORMAT, **labels, "log_prior": theta.log_prior, **parts})

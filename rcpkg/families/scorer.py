@@ -91,7 +91,10 @@ class Scorer:
     def _listed(self, row: Any) -> list[Any]:
         """The values of a row in another container, by the names of its features if it has them; text and bytes, whose
         items are characters and codes, hold none."""
-        if (names := self.content["features"]) and hasattr(row, "keys"):
+        names, labels = self.content["features"], set(row.keys()) if hasattr(row, "keys") else set()
+        by_number = not names and not isinstance(row, Mapping) and labels == {*range(self.n_features_in_)}
+        if labels and (names or by_number):
+            names = names or sorted(labels)
             if missing := [name for name in names if name not in row]:
                 raise ValueError(f"row lacks the feature {missing[0]!r}: give None where it is missing")
             return [row[name] for name in names]

@@ -25,6 +25,7 @@ from rcpkg import (
     ProductModel,
     RiskCalibration,
     RiskCalibrationCV,
+    Rows,
     TableClassifier,
     explain,
 )
@@ -53,6 +54,16 @@ def test_contributions_are_differences_of_log_posteriors(name):
         assert_allclose(of_row, [whole - log_posterior(model, row, np.delete(np.arange(d), j)) for j in range(d)])
     P = [np.exp(log_posterior(model, X[0], S)) for S in (range(d), range(1, d))]
     assert_allclose(contributions(model, X[:1], value="proba")[0, 0], P[0] - P[1], atol=1e-14)
+
+
+def test_rows_are_one_block():
+    (X, y), model = load_iris(return_X_y=True), QDA()
+    model.fit(X, y)
+    found = explain.contributions(model, Rows.from_arrays(X[:4]))
+    assert_array_equal(found, explain.contributions(model, X[:4]))
+    for function in explain.contributions, sufficient_sets:
+        with pytest.raises(Unsupported, match="An explanation takes rows that are one block: give it the rows in mem"):
+            function(model, Rows.from_arrays(X[:4], block_size=2))
 
 
 @OF_ALL

@@ -17,6 +17,7 @@ from rcpkg import (
     LDA,
     QDA,
     RDA,
+    TAN,
     WANBIAC,
     BayesianQDA,
     BregmanKNN,
@@ -121,7 +122,17 @@ LABELLED = pd.Series([1.0, 2.0, 3.0, 4.0], index=list("dcba"))
 )
 def test_labels_of_values_that_go_by_place_are_refused(learner):
     table = pd.DataFrame(X, columns=list("abcd"))
-    refused("goes by place, and its labels are in another order than that of the", learner.fit, table, Y)
+    fault = r"goes by place, and its labels (are in another order than that of|\('c', …\) are not those of) the"
+    refused(fault, learner.fit, table, Y)
+
+
+@pytest.mark.parametrize("model", [CategoricalNB, TAN])
+def test_labels_that_are_no_names_of_features_say_so(model):
+    X, values = np.arange(60).reshape(20, 3) % 2, pd.Series([2, 2, 2], index=list("abc"))
+    fault = r"n_states goes by place, and its labels \('a', …\) are not those of the features"
+    refused(fault + ", which have no names, or of classes_", model(n_states=values).fit, X, X[:, 0])
+    refused(fault + " or of classes_", model(n_states=values).fit, pd.DataFrame(X, columns=list("xyz")), X[:, 0])
+    model(n_states=values, prior_strength=1.0).fit(pd.DataFrame(X, columns=list("abc")), X[:, 0])
 
 
 def test_masks_of_parameters_hide_numbers():

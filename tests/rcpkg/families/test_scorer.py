@@ -161,6 +161,21 @@ def test_rows_of_numbers_and_names_in_any_container(learner):
         of_array.predict_proba({"a": 1, "b": 2, "c": 3})
 
 
+@pytest.mark.parametrize("learner", [clone, RiskCalibration])
+@pytest.mark.parametrize("columns", [None, [0, 1, 2], [2, 1, 0], [10, 30, 20]])
+def test_integers_that_label_a_row_are_names(learner, columns):
+    X, y = gaussian_rows()
+    model = learner(QDA()).fit(X if columns is None else pd.DataFrame(X, columns=columns), y)
+    names, values = columns or [0, 1, 2], X[0, :3].tolist()
+    for scorer in (scored := model.scorer(), Scorer.from_json(scored.to_json())):
+        expected = scorer.predict_proba(values)
+        for order in [0, 1, 2], [2, 0, 1]:
+            row = pd.Series([values[j] for j in order], index=[names[j] for j in order])
+            assert_array_equal(scorer.predict_proba(row), expected)
+    if columns is None:  # which say nothing of the places
+        assert_array_equal(scored.predict_proba(pd.Series(values, index=[7, 9, 8])), expected)
+
+
 @pytest.mark.parametrize("family", [GaussianNB(), CategoricalNB(prior_strength=1.0)])
 def test_what_stands_for_a_missing_value_or_for_none_that_can_be(family):
     X = np.random.default_rng(0).integers(3, size=(40, 3))
