@@ -60,7 +60,8 @@ LARGEST_CODE = 2**20
 # Rows at a time -------------------------------------------------------------------------------------------------------
 # Results are the same. Measured on tables of 6,000 to 300,000 rows: half or twice costs up to a tenth of a pass.
 
-#: Rows of one product for all classes, whose intermediate products then stay in the cache
+#: Rows of one product for all classes, whose intermediate products then stay in the cache; and of each block those by
+#: which a model sees how all rows lie, before it sums them, of which half or twice does as well
 BLOCK = 256
 #: From this ratio r/d on quadratic features are faster than products class by class; both take as long near it
 FUSED_CLASSES_PER_FEATURE = 0.3
@@ -70,5 +71,3 @@ TABLE_ENTRIES = 2**13
 #: Rows from which medians are taken, and of a class those that components start from, if there are more; half or twice
 #: shows the same order of magnitude
 TYPICAL_ROWS = 1000
-#: Rows of each block by which a model sees how all rows lie, before it sums them
-BLOCK_SAMPLE = 64
