@@ -1,10 +1,13 @@
 """What the checks of the chapter *Nearest-neighbour estimates* try: votes, costs and decisions."""
 
+from math import log
+
 import numpy as np
 import pandas as pd
 from scipy.integrate import quad
 from scipy.optimize import minimize_scalar
-from scipy.stats import beta, dirichlet
+from scipy.special import beta
+from scipy.stats import dirichlet
 
 from rcpkg.base import Array
 from rcpkg.local import least_cost, smoothed_probabilities
@@ -14,7 +17,7 @@ def smoothed_votes() -> tuple[pd.Series, Array]:
     """Risks of estimates of votes under Bregman losses and the absolute loss."""
     losses = {
         "squared": lambda t, s: (t - s) ** 2,
-        "logistic": lambda t, s: t * np.log(t / s) + (1 - t) * np.log((1 - t) / (1 - s)),
+        "logistic": lambda t, s: t * log(t / s) + (1 - t) * log((1 - t) / (1 - s)),
         "absolute (not Bregman)": lambda t, s: abs(t - s),
     }
     # votes of k neighbours for two classes, also of unequal weight, and prior pseudo-counts below and above one
@@ -22,11 +25,12 @@ def smoothed_votes() -> tuple[pd.Series, Array]:
     rows = []
     for pseudo, alpha in votes.items():
         counts = np.add(pseudo, alpha)
-        posterior, star = beta(*counts[::-1]), counts[1] / counts.sum()
+        star, (b, a) = counts[1] / counts.sum(), counts - 1.0
+        whole = beta(a + 1, b + 1)
         for name, loss in losses.items():
 
-            def risk(s, loss=loss, posterior=posterior):
-                return quad(lambda t: loss(t, s) * posterior.pdf(t), 0, 1, points=[s])[0]
+            def risk(s, loss=loss, a=a, b=b, whole=whole):
+                return quad(lambda t: loss(t, s) * t**a * (1 - t) ** b / whole, 0, 1, points=[s])[0]
 
             options = {"bounds": (0.01, 0.99), "method": "bounded", "options": {"xatol": 1e-9}}
             rows.append((name, minimize_scalar(risk, **options).x - star))

@@ -550,24 +550,19 @@ def simulated_efficiency() -> tuple[Any, Any, Any]:
     # the whole formula, for unequal weights in three dimensions
     rng, size = np.random.default_rng(46), (1000, 1500)
     D, pi_1 = 2.5, 0.85
-    tails = []
-    for _ in range(3):
-        y = (rng.uniform(size=size) < pi_1).astype(int)
-        X = np.concatenate([np.ones((*size, 1)), rng.normal(size=(*size, 3))], axis=2)
-        X[..., 1] += (y - 0.5) * D
-        rules = [
-            method(X, y) for method in (rows_needed.discriminant_analysis, rows_needed.logistic_regression)
-        ]
-        rules.append(np.tile([np.log(pi_1 / (1 - pi_1)), D, 0, 0], (size[0], 1)))
-        errors = []
-        for beta in rules:
-            length = np.linalg.norm(beta[:, 1:], axis=1)
-            errors.append(
-                pi_1 * norm.cdf((-beta[:, 0] - beta[:, 1] * D / 2) / length)
-                + (1 - pi_1) * norm.cdf((beta[:, 0] - beta[:, 1] * D / 2) / length)
-            )
-        tails.append(np.array(errors[:2]) - errors[2])
-    lost = np.hstack(tails)  # excess errors, of either rule
+    y = (rng.uniform(size=size) < pi_1).astype(int)
+    X = np.concatenate([np.ones((*size, 1)), rng.normal(size=(*size, 3))], axis=2)
+    X[..., 1] += (y - 0.5) * D
+    rules = [method(X, y) for method in (rows_needed.discriminant_analysis, rows_needed.logistic_regression)]
+    rules.append(np.tile([np.log(pi_1 / (1 - pi_1)), D, 0, 0], (size[0], 1)))
+    errors = []
+    for beta in rules:
+        length = np.linalg.norm(beta[:, 1:], axis=1)
+        errors.append(
+            pi_1 * norm.cdf((-beta[:, 0] - beta[:, 1] * D / 2) / length)
+            + (1 - pi_1) * norm.cdf((beta[:, 0] - beta[:, 1] * D / 2) / length)
+        )
+    lost = np.array(errors[:2]) - errors[2]  # excess errors, of either rule
     unequal = lost[0].mean() / lost[1].mean()
     unequal_se = np.std(lost[0] - unequal * lost[1]) / lost[1].mean() / np.sqrt(lost.shape[1])
     return lost, unequal, unequal_se
