@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from rcpkg.base import InvalidStatistics, log_posterior
 from rcpkg.checks import check_number, check_priors, refusal
-from rcpkg.linalg import LOG_ROUNDING, ROUNDING, Array
+from rcpkg.linalg import LOG_ROUNDING, Array
+from rcpkg.linalg import ROUNDING as ERROR_ROUNDING
 
 #: Folds where nobody says how many: for a number of components, in the place of leave-one-out, and blocks that a closed
 #: form loses after a calibration; ten take twice as long
@@ -51,7 +52,7 @@ def choose(
     if among is None:
         best = np.ones(error.shape, dtype=bool)
     if scoring == "error":
-        best = least(error, best, ROUNDING * errors.max())
+        best = least(error, best, ERROR_ROUNDING * errors.max())
     elif not np.isfinite(log_loss[best]).any():
         raise InvalidStatistics(
             "under every model the class of some left-out row has probability zero, so its log-loss is infinite: "
