@@ -16,7 +16,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from rcpkg.base import SMALL, Array, constructed, one_thread_if_small
 from rcpkg.calibration._docs import documented
-from rcpkg.calibration.constants import FOLD_TOL
+from rcpkg.calibration.constants import FOLD_TOL, WORTH
 from rcpkg.calibration.in_view import check_in_view, copies
 from rcpkg.calibration.learner import Learner, is_pipeline
 from rcpkg.calibration.left_out import (
@@ -51,7 +51,6 @@ BY_DEFAULT = ("pooled", "grand")  # targets: where one serves a table badly, row
 # weights that are tried where none are given: from 1 on by tenfold steps, then between the best and its neighbours
 FIRST_WEIGHT, BETWEEN, DECADE = TARGET_WEIGHTS[4:7]
 MOST_DECADES = 4
-WORTH = 1e-3  # nats a row that a weight must gain over the last for the next one, or a warning, to be worth while
 SCORING = ("log_loss", "error")
 PathsOf = Callable[..., list[TargetPath]]  # of a model and rows, one path a target
 Folds = Callable[[Any], Iterator[Fold]]  # of ``cv``
