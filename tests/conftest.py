@@ -22,6 +22,16 @@ def together(nodeid: str) -> str:
     return f"{path} {page}"
 
 
+@pytest.fixture
+def ax():
+    """Axes of a figure that is closed afterwards."""
+    import matplotlib.pyplot as plt
+
+    figure, ax = plt.subplots()
+    yield ax
+    plt.close(figure)
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
     """With ``--dist loadscope`` the tests are shared out by `together`."""

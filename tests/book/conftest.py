@@ -10,6 +10,7 @@ from pathlib import Path
 import nbformat
 import pytest
 import yaml
+from bs4 import BeautifulSoup
 
 ROOT = Path(__file__).parents[2]
 CHAPTERS = sorted(ROOT.glob("chapters/*.ipynb"))
@@ -38,6 +39,10 @@ def pytest_generate_tests(metafunc):
         if "browser" in metafunc.fixturenames and not ALL:
             opened = [name for name in opened if name in KINDS_OF_PAGES]
         metafunc.parametrize("page", opened, ids=lambda name: Path(name).name, scope="module")
+
+
+def soup(path: Path) -> BeautifulSoup:
+    return BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser")
 
 
 def pages() -> list[str]:

@@ -13,7 +13,7 @@ import nbformat
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from bs4 import BeautifulSoup
-from conftest import ROOT
+from conftest import ROOT, soup
 from fontTools.ttLib import TTFont
 from playwright.sync_api import Browser, Page
 
@@ -28,10 +28,7 @@ FOREIGN_FINDINGS = {
 }
 
 
-@cache
-def parsed(path: Path) -> BeautifulSoup:
-    """The parsed file, once for all tests: nothing may change it."""
-    return BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser")
+parsed = cache(soup)  # once for all tests: nothing may change it
 
 
 @cache

@@ -15,18 +15,13 @@ import pytest
 import registers
 import results as results_pages
 import yaml
-from bs4 import BeautifulSoup
-from conftest import ROOT
+from conftest import ROOT, soup
 from pybtex.database import parse_string
 from rcbook import pages
 from rcbook.experiments import scorecard
 
 import rcpkg
 from rcpkg import QDA
-
-
-def soup(path):
-    return BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser")
 
 
 def test_each_result_says_what_it_states_under_a_label_of_its_own():

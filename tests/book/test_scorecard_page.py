@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
-from bs4 import BeautifulSoup
+from conftest import soup
 from rcbook.experiments import check_claims
 from rcbook.experiments.power import power, power_by_table
 from rcbook.words import in_words
@@ -25,10 +25,6 @@ def list_of_numbers(browser, html):
     page.wait_for_selector(".scorecard-filter:not([hidden])")
     yield page
     page.close()
-
-
-def soup(path):
-    return BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser")
 
 
 def total(page) -> int:

@@ -11,13 +11,6 @@ from model_cases import refused, slow
 from rcbook import figures
 
 
-@pytest.fixture
-def ax():
-    figure, ax = plt.subplots()
-    yield ax
-    plt.close(figure)
-
-
 def test_digest_of_a_line(ax):
     ax.plot([0, 1, 2], [1, -2, 4], label="error")
     ax.set(title="A title", xlabel="iteration")

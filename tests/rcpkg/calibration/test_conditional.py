@@ -109,16 +109,21 @@ def test_gradient_and_hessian_of_the_objective_in_minimal_coordinates(name, b, l
 # --- one optimum ---------------------------------------------------------------------------------------------------
 
 
+def of_few_rows(model, r):
+    """The objective with a target of 60 weighted rows of 8 features."""
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % r
+    X = rng.normal(size=(60, 8)) @ rng.normal(size=(8, 8)) + 4 * y[:, None] * rng.normal(size=8)
+    path = TargetPath.from_estimator(model.fit(X, y), "pooled", X, y, rng.uniform(size=60) + 0.5)
+    return path.conditional.with_weight(0.3)
+
+
 @pytest.mark.parametrize("r", [2, 3])
 @pytest.mark.parametrize("damping", [0.0, 0.5])
 def test_rows_that_are_fewer_than_coordinates_solve_as_the_hessian_does(r, damping):
     """By the identity of Woodbury, at a point and at equal posteriors; damping adds that of the target, and of rows at
     equal posteriors or more; rows that are left out are worth no more than their doubts."""
-    rng = np.random.default_rng(0)
-    y = np.arange(60) % r
-    X = rng.normal(size=(60, 8)) @ rng.normal(size=(8, 8)) + 4 * y[:, None] * rng.normal(size=8)
-    path = TargetPath.from_estimator(QDA().fit(X, y), "pooled", X, y, rng.uniform(size=60) + 0.5)
-    F = path.conditional.with_weight(0.3)
+    F = of_few_rows(QDA(), r)
     F.certain = 0.0
     point = F.evaluate(None)
     g = point.evaluation.gradient
@@ -144,11 +149,7 @@ def test_rows_that_are_fewer_than_coordinates_solve_as_the_hessian_does(r, dampi
 def test_differences_of_classes_that_share_a_covariance_solve_as_the_hessian_does(r, damping, monkeypatch):
     """At a point and at equal posteriors; damping adds the part of the target, and of rows at equal posteriors."""
     monkeypatch.setattr("rcpkg.calibration.conditional.LARGEST", 30)
-    rng = np.random.default_rng(0)
-    y = np.arange(60) % r
-    X = rng.normal(size=(60, 8)) @ rng.normal(size=(8, 8)) + 4 * y[:, None] * rng.normal(size=8)
-    path = TargetPath.from_estimator(LDA().fit(X, y), "pooled", X, y, rng.uniform(size=60) + 0.5)
-    F = path.conditional.with_weight(0.3)
+    F = of_few_rows(LDA(), r)
     point = F.evaluate(None)
     g = point.evaluation.gradient
     for z in point.z, None:

@@ -1,6 +1,7 @@
 """Models of counts in the reader's hands: unknown and missing categories, text, new states, sparse rows, columns."""
 
 import warnings
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -274,8 +275,11 @@ LEARNERS = {
 }
 
 
-@pytest.mark.parametrize("learner", LEARNERS)
-@pytest.mark.parametrize("model", [MultinomialNB(prior_strength=1.0), BernoulliNB(prior_strength=1.0)], ids=repr)
+SMOOTH = [MultinomialNB(prior_strength=1.0), BernoulliNB(prior_strength=1.0)]
+OF_TWO = BernoulliNB(prior_strength=1.0, binarize=1.5)  # two ones in one place are two
+
+
+@pytest.mark.parametrize(("model", "learner"), [*product(SMOOTH, LEARNERS), (OF_TWO, "closed form")])
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_sparse_rows_give_what_dense_rows_give(model, learner):
     X, y = sparse_case(model)
@@ -325,7 +329,7 @@ def test_sparse_rows_that_are_refused(model, change, message):
         model.fit(csr_array(X), [0, 1] * 3)
 
 
-@pytest.mark.parametrize("model", [MultinomialNB(prior_strength=1.0), BernoulliNB(prior_strength=1.0)], ids=repr)
+@pytest.mark.parametrize("model", SMOOTH, ids=repr)
 def test_sparse_rows_are_never_made_dense(model):
     """10⁴ documents of 2·10⁴ words, 0.1 % of them stored: dense they would take 1.6 GB."""
     n, d, r = 10_000, 20_000, 3

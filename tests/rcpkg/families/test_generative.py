@@ -498,6 +498,15 @@ def test_d_rows_are_too_few_and_d_plus_one_suffice(d, distance, seed):
         plain.fit(X[:-1], y[:-1])
 
 
+@pytest.mark.parametrize("name", COUNTS)
+def test_negative_counts_in_statistics_are_named(name):
+    model = fitted(name).model
+    cells = model.statistics_.cells.copy()
+    cells[1, 2] = -1.0
+    with pytest.raises(InvalidStatistics, match=r"negative count -1 of .* in class 1"):
+        model.parameters(Statistics(count=model.statistics_.count, cells=cells))
+
+
 def test_given_priors_are_used():
     X, y = gaussian_rows()
     model = QDA(priors=[0.2, 0.3, 0.5]).fit(X, y)

@@ -315,18 +315,15 @@ class TestColumnsOfFiles:
             assert_same_bits(fitted, clone(model).fit(plain[features], plain["y"]), plain[features])
         assert (next(iter(Rows.from_parquet(file, index[0]))).y == plain[index[0]]).all()
 
-    def test_names_that_are_numbers_in_pandas_are_text_in_files(self, parquet):
+    @pytest.mark.parametrize("names", [[0, 1], ["a.b", "a"]], ids=str)
+    def test_names_are_text_in_files_and_may_have_dots(self, names, parquet):
         X, y = gaussian_rows(60)
         for first in (X[:, 0], np.arange(60)):
-            frame = pd.DataFrame({0: first, 1: X[:, 1], "y": y})
-            fitted = GaussianNB().fit(Rows.from_parquet(parquet(frame), "y"))
-            assert_array_equal(fitted.feature_names_in_, ["0", "1"])
-
-    def test_names_with_dots(self, parquet):
-        X, y = gaussian_rows(60)
-        frame = pd.DataFrame({"a.b": X[:, 0], "a": X[:, 1], "y.z": y})
-        fitted = GaussianNB().fit(Rows.from_parquet(parquet(frame), "y.z"))
-        assert_same_bits(fitted, GaussianNB().fit(frame[["a.b", "a"]], y), frame[["a.b", "a"]])
+            frame = pd.DataFrame({names[0]: first, names[1]: X[:, 1], "y.z": y})
+            fitted = GaussianNB().fit(Rows.from_parquet(parquet(frame), "y.z"))
+            plain = frame[names].set_axis([*map(str, names)], axis=1)
+            assert_array_equal(fitted.feature_names_in_, plain.columns)
+            assert_same_bits(fitted, GaussianNB().fit(plain, y), plain)
 
     def test_several_files_and_folders(self, parquet):
         X, y = gaussian_rows(90)
