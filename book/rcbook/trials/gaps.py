@@ -730,7 +730,7 @@ def clouds_with_gaps() -> tuple[Array, pd.DataFrame, pd.DataFrame]:
                 seen = fresh.copy()
                 seen[:, columns] = np.nan
                 P = learner.predict_proba(seen)
-                cloud_runs.append((seed, hiding, name, log_loss(truth, P)))
+                cloud_runs.append((seed, hiding, name, -np.log(P[np.arange(len(P)), truth]).mean()))
     cloud_losses = pd.DataFrame(cloud_runs, columns=["draw", "hiding", "learner", "loss"]).pivot_table(
         index=["learner", "draw"], columns="hiding", values="loss"
     )[[*HIDE]]

@@ -22,6 +22,7 @@ from rcpkg import (
 )
 from rcpkg.base import Array, InvalidStatistics
 from rcpkg.calibration import Converged, Objective, Safe, climb
+from rcpkg.linalg import log_sum_exp
 
 
 def law_of_clouds(X: Array) -> Array:
@@ -57,7 +58,7 @@ def log_pairs(X: Array, log_p: Array, means: Array, variances: Array) -> Array:
 def em_step(X: Array, Y: Array, *model: Array) -> tuple[Array, Array, Array]:
     """log p(y, k), means and variances after a step of EM, written out."""
     joint = log_pairs(X, *model)
-    share = Y[:, :, None] * np.exp(joint - logsumexp(joint, axis=2, keepdims=True))
+    share = Y[:, :, None] * np.exp(joint - log_sum_exp(joint)[..., None])
     size = share.sum(axis=0)
     means = np.einsum("nyk,nd->ykd", share, X) / size[..., None]
     gap = (X[:, None, None] - means) ** 2

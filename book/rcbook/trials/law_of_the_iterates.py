@@ -330,7 +330,7 @@ def gains_of_updates(
         """Posteriors of class 1 by QDA in one dimension, calibrated on each of
         many samples, with the weight b of the generative target; counts have
         the shape (samples, points, 2)."""
-        s = start = np.einsum("rxy,xk->ryk", counts, coarse[:, None] ** np.arange(3))
+        s = start = counts.swapaxes(1, 2) @ coarse[:, None] ** np.arange(3)
         total, found = counts.sum(axis=2), {}
         for t in range(max(updates) + 1):
             mean = s[:, :, 1] / s[:, :, 0]
@@ -343,7 +343,7 @@ def gains_of_updates(
             if t in updates:
                 found[t] = P
             change = counts - total[:, :, None] * P
-            change = np.einsum("rxy,xk->ryk", change, coarse[:, None] ** np.arange(3))
+            change = change.swapaxes(1, 2) @ coarse[:, None] ** np.arange(3)
             s = s + lr * (change + b * (start - s))
         return found
 
