@@ -540,10 +540,10 @@ def leaves_and_bounds(
         """Of each update: what eq-tm-three lacks of an identity, and the two terms left out, per row."""
         best = log_likelihood(model, X, model.family_.from_natural(eta)) / n
         theta, g = gradient_of(model, X, s)
-        mu, terms = model.family_.mean_parameters(theta), []
+        mu, here, terms = model.family_.mean_parameters(theta), model.family_.natural_parameters(theta), []
+        value = log_likelihood(model, X, theta) / n
         for _ in range(T):
-            here = model.family_.natural_parameters(theta)
-            to_end, value = mu.dot(here - eta), log_likelihood(model, X, theta) / n
+            to_end = mu.dot(here - eta)
             by_concavity = value + (g / n).dot(eta - here) - best
             theta, after_g = gradient_of(model, X, s + lr * g)
             there = model.family_.natural_parameters(theta)
@@ -555,6 +555,7 @@ def leaves_and_bounds(
             fallen = 1 / lr * (to_end - after)
             lacks = best - after_value
             terms.append((lacks - fallen + by_step + by_concavity, by_step, by_concavity))
+            here, value = there, after_value
         return np.array(terms).T
 
     draws, lr = np.random.default_rng(11), 0.5
@@ -926,18 +927,25 @@ def only_halved(
     lr: float = 1.0,
 ) -> Array:
     """RC from s, the step halved until it is valid and CLL does not fall."""
-    Y = np.eye(y.max() + 1)[y]
-    theta, values = model.parameters(s), []
+    Y, values = np.eye(y.max() + 1)[y], []
+
+    def scored(s):
+        """Posteriors of the model of these statistics, and their CLL."""
+        joint = model.log_joint(X, model.parameters(s))
+        log_P = joint - np.logaddexp.reduce(joint, axis=1, keepdims=True)
+        return np.exp(log_P), log_P[Y > 0].sum()
+
+    P, value = scored(s)
     for _ in range(T):
-        values.append(log_likelihood(model, X, theta, Y))
-        delta = model.statistics(X, Y - softmax_rows(model.log_joint(X, theta)))
+        values.append(value)
+        delta = model.statistics(X, Y - P)
         lr *= 2
         while lr > 1e-12:
             try:
                 moved = move(s, lr * delta)
-                new = model.parameters(moved)
-                if log_likelihood(model, X, new, Y) >= values[-1]:
-                    s, theta = moved, new
+                new_P, new_value = scored(moved)
+                if new_value >= value:
+                    s, P, value = moved, new_P, new_value
                     break
             except InvalidStatistics:
                 pass
