@@ -35,21 +35,20 @@ class Copies(NamedTuple):
         return np.reshape(means, (*values.shape[:-1], n))
 
 
-def check_in_view(gaps_in_view: Any) -> None:
-    """Refuse what says of no pattern which values it hides."""
+def check_in_view(gaps_in_view: Any) -> Array | None:
+    """Patterns, of type bool, or rates; None for neither. Refuses what says of no pattern which values it hides."""
     if gaps_in_view is None:
-        return
+        return None
     if isinstance(gaps_in_view, str):
         check_choice("gaps_in_view", gaps_in_view, ("training",))
-        return
+        return None
     given = np.asarray(gaps_in_view)
-    if given.dtype == bool:
-        if given.ndim != 2 or not len(given):
-            raise refusal("gaps_in_view", MASKS, gaps_in_view)
-        return
-    rates = check_sequence("gaps_in_view", [gaps_in_view] if isinstance(gaps_in_view, Real) else gaps_in_view, 0.0)
-    if rates.max() >= 1:
+    patterns = given.dtype == bool
+    if not patterns:
+        given = check_sequence("gaps_in_view", [gaps_in_view] if isinstance(gaps_in_view, Real) else gaps_in_view, 0.0)
+    if (given.ndim != 2 or not len(given)) if patterns else given.max() >= 1:
         raise refusal("gaps_in_view", MASKS, gaps_in_view)
+    return given
 
 
 def copies(X: Array, gaps_in_view: Any, rng: np.random.RandomState) -> Copies:
@@ -80,10 +79,10 @@ def copies(X: Array, gaps_in_view: Any, rng: np.random.RandomState) -> Copies:
 def _masks(present: NDArray[np.bool_], gaps_in_view: Any, rng: np.random.RandomState) -> Any:
     """What each set of copies hides, to be broadcast against the rows (n, d)."""
     n, d = present.shape
-    if isinstance(gaps_in_view, str):
+    given = check_in_view(gaps_in_view)
+    if given is None:  # "training"
         yield ~present[rng.permutation(n)]
         return
-    given = np.atleast_1d(gaps_in_view)
     if given.dtype == bool:
         if given.shape[1] != d:
             raise ValueError(f"gaps_in_view must have a column for each of {d} features; its shape is {given.shape}")

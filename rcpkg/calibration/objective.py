@@ -339,9 +339,7 @@ class Objective:
         s are the ``statistics``; ``gradient`` is s(X, W) + b s̄, or what a ``share`` of the rows gives of it.
         """
         moved = statistics + lr * gradient
-        if not self.target:
-            return moved
-        return moved / (1 + lr * share * self.target.weight * self.target.size / sample_size(statistics))
+        return moved / (1 + lr * share * self.pull(statistics)) if self.target else moved
 
     def pull(self, statistics: Statistics) -> float:
         """b m̄/m of ``statistics`` of size m."""

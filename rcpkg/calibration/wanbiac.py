@@ -10,6 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from rcpkg.base import Array, GenerativeClassifier, constructed
+from rcpkg.calibration.constants import MEMORY
 from rcpkg.calibration.features import Features
 from rcpkg.calibration.logistic import LogisticObjective
 from rcpkg.checks import check_number, warn
@@ -140,7 +141,7 @@ class WANBIAC(GenerativeClassifier):
             return at.value + C * float(np.sum(beyond**2)), gradient
 
         start = np.full(scale.size, float(self.center))
-        options = {"maxcor": 20, "gtol": self.tol, "ftol": 0.0, "maxfun": np.inf, "maxiter": self.max_iter}
+        options = {"maxcor": MEMORY, "gtol": self.tol, "ftol": 0.0, "maxfun": np.inf, "maxiter": self.max_iter}
         steps = count(1)
 
         def report(intermediate_result: OptimizeResult) -> None:
@@ -150,15 +151,12 @@ class WANBIAC(GenerativeClassifier):
         tell("%s after %d iterations", end.message, end.nit)
         slope = float(np.abs(end.jac).max())
         if slope > self.tol:
-            self._warn(end.nit, slope)
+            warn(
+                f"L-BFGS ended after {end.nit} iterations with a gradient of {slope:.2g} per row; raise max_iter or "
+                "tol, or, on rows that may be separable, set penalty > 0",
+                ConvergenceWarning,
+            )
         return self._adopt(nb, end.x.reshape(scale.shape), end.nit, slope <= self.tol, -objective.total * end.fun)
-
-    def _warn(self, n_iter: int, slope: float) -> None:
-        warn(
-            f"L-BFGS ended after {n_iter} iterations with a gradient of {slope:.2g} per row; raise max_iter or tol, "
-            "or, on rows that may be separable, set penalty > 0",
-            ConvergenceWarning,
-        )
 
     def _adopt(self, nb: CategoricalNB, W: Array, n_iter: int, converged: bool, objective: float | None) -> Self:
         """Store naive Bayes, what it knows of the rows, and the weights (r, 1 + K)."""
