@@ -71,6 +71,8 @@ class RiskCalibrationCV(Learner):
     estimator : ClosedFormClassifier or Pipeline
         The model to calibrate, such as ``QDA()``; it is cloned, not fitted itself. Or a pipeline that ends with one:
         what its steps before learn, as `MDLDiscretizer` does of the labels, they learn anew in each fold.
+        Folds take up to three times as long as leave-one-out: steps that read no labels, such as an imputer, may as
+        well stand before, as ``make_pipeline(SimpleImputer(), RiskCalibrationCV(model))``.
     target : {"auto", "pooled", "generative", "grand", "nested"}, fitted ClosedFormClassifier or list, default="auto"
         %(target)s
         Of a list the best one; "auto" are "pooled" and "grand", as far as the estimator has them.
