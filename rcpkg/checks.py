@@ -159,6 +159,7 @@ def check_priors(priors: ArrayLike | None, n_classes: int, name: str = "priors",
 
 def check_class_prior(class_prior: ArrayLike | Mapping, classes: NDArray) -> Array:
     """Class weights for use: r positive numbers that sum to one, in the order of ``classes`` or by label."""
+    class_prior = getattr(class_prior, "class_prior", class_prior)  # of `class_prior_of`
     if isinstance(class_prior, Mapping | pd.Series):
         labels = list(class_prior.keys())
         if len(labels) != len(classes) or any(label not in labels for label in classes.tolist()):
@@ -287,6 +288,8 @@ def _explain(estimator: BaseEstimator, X: Any) -> None:
         raise ValueError(f"X must be a table of rows, an array or a frame; got {type(X).__name__}")
     if isinstance(X, list | tuple) and rows.ndim == 1 and len({np.size(row) for row in X}) > 1:
         raise ValueError("X must be a table; its rows differ in length")
+    if isinstance(X, pd.Series):
+        raise ValueError("X must be a table, and is a series: one row of a frame is frame.iloc[[i]]")
     if rows.ndim == 1 and len(rows) and kind_of(type(rows[0])) == NESTED:
         kind = type(rows[0]).__name__
         raise ValueError(f"X must be a table; its rows are of type {kind}: give pd.DataFrame(list(X))")

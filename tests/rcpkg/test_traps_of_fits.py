@@ -33,6 +33,7 @@ from rcpkg import (
     RiskCalibration,
     RiskCalibrationCV,
     TableClassifier,
+    class_prior_of,
 )
 from rcpkg.base import Classifier
 
@@ -133,6 +134,21 @@ def test_labels_that_are_no_names_of_features_say_so(model):
     refused(fault + ", which have no names, or of classes_", model(n_states=values).fit, X, X[:, 0])
     refused(fault + " or of classes_", model(n_states=values).fit, pd.DataFrame(X, columns=list("xyz")), X[:, 0])
     model(n_states=values, prior_strength=1.0).fit(pd.DataFrame(X, columns=list("abc")), X[:, 0])
+
+
+def test_a_row_that_is_a_series_of_text_is_no_table():
+    frame = pd.DataFrame({"a": list("xyxy") * 5, "b": list("uuvv") * 5})
+    for model in CategoricalNB(prior_strength=1.0), RiskCalibration(TAN(prior_strength=1.0)), TableClassifier(cv=2):
+        model.fit(frame, np.arange(20) % 3 == 0)
+        with pytest.warns(UserWarning, match="valid feature names"):
+            refused(r"X must be a table, and is a series: one row of a frame is frame\.iloc", model.predict, frame.a)
+
+
+def test_an_estimate_of_class_weights_is_a_class_prior():
+    model = QDA().fit(X, Y)
+    found = class_prior_of(model, X)
+    expected = model.predict_proba(X, class_prior=found.class_prior)
+    assert_array_equal(model.predict_proba(X, class_prior=found), expected)
 
 
 def test_masks_of_parameters_hide_numbers():
