@@ -3,9 +3,11 @@
 Local nearest means, local linear regression, SVM-KNN, and nearest neighbours smoothed for the least Bregman risk.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import field
-from typing import Literal
+from functools import partial
+from itertools import combinations
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -313,26 +315,34 @@ class SVMKNN(Pooled, Classifier):
         present = list(np.unique(self._codes[rows]))
         if len(present) == 1:
             return int(present[0])
+        stays = self._pairs_at_once(x, rows, present) if self._cost is None else partial(self._weighted_pair, x, rows)
         while len(present) > 1:
-            present.remove(present[-1] if self._stays(x, rows, present[0], present[-1]) else present[0])
+            present.remove(present[-1] if stays(present[0], present[-1]) else present[0])
         return int(present[0])
 
-    def _stays(self, x: Array, rows: Index, first: int, last: int) -> bool:
-        """Whether the first of two classes stays at x; it does in a draw."""
-        loss = np.ones(2)  # of being taken for the other
-        if self._cost is not None:
-            loss = np.maximum(0.0, self._cost[[last, first], [first, last]] - self._cost[[first, last], [first, last]])
-            if loss.min() == 0:
-                return loss[1] == 0
-            loss /= loss.mean()
-        rows = rows[np.isin(self._codes[rows], (first, last))]
-        return self._margin(x, rows, {first: loss[0], last: loss[1]}) <= 0
+    def _pairs_at_once(self, x: Array, rows: Index, present: list[int]) -> Callable[[int, int], bool]:
+        """Whether the first of two classes stays; libsvm trains all pairs in one call."""
+        margins = self._margins(x, rows, decision_function_shape="ovo")
+        if len(present) == 2:  # scikit-learn turns the sign of a single pair
+            margins = -margins
+        table = dict(zip(combinations(present, 2), margins, strict=True))
+        return lambda first, last: table[first, last] >= 0
 
-    def _margin(self, x: Array, rows: Index, class_weight: dict[int, float]) -> float:
-        """Decision value at x. The origin is the mean of the rows: far from it inner products lose their digits."""
+    def _weighted_pair(self, x: Array, rows: Index, first: int, last: int) -> bool:
+        """Whether the first class stays at x; it does in a draw."""
+        # of being taken for the other
+        loss = np.maximum(0.0, self._cost[[last, first], [first, last]] - self._cost[[first, last], [first, last]])
+        if loss.min() == 0:
+            return loss[1] == 0
+        loss /= loss.mean()
+        rows = rows[np.isin(self._codes[rows], (first, last))]
+        return self._margins(x, rows, class_weight={first: loss[0], last: loss[1]})[0] <= 0
+
+    def _margins(self, x: Array, rows: Index, **settings: Any) -> Array:
+        """Decision values at x. The origin is the mean of the rows: far from it inner products lose their digits."""
         from sklearn.svm import SVC  # here, as it takes long to import
 
-        machine = SVC(kernel="linear", C=self.C, max_iter=LONGEST_RUN, class_weight=class_weight)
+        machine = SVC(kernel="linear", C=self.C, max_iter=LONGEST_RUN, **settings)
         near = self._search.X[rows]
         origin = near.mean(axis=0)
         try:
@@ -340,4 +350,4 @@ class SVMKNN(Pooled, Classifier):
         except ValueError as error:
             size = np.abs(near - origin).max()
             raise ValueError(f"neighbours in X lie {size:.3g} apart, too far for libsvm: rescale X") from error
-        return float(machine.decision_function((x - origin)[None])[0])
+        return np.ravel(machine.decision_function((x - origin)[None]))
