@@ -5,7 +5,8 @@ above what rounding does and far below what rows tell, and the last ones say wha
 
 What is computed from another one decides little: at half and at double, in 24 fits to small tables, up to 15,000 rows,
 rows with gaps and rows left out, no stop reason and no posterior changed by more than 1e-7, and the time of all by less
-than 8 %, as in two runs with the same numbers. A limit that no fit comes near was not tried.
+than 8 %, as in two runs with the same numbers. Warnings were not compared, and limits that no such fit comes near, the
+greatest numbers of parameters, products and rows, were not tried by it.
 """
 
 from rcpkg.linalg import AT_A_TIME, HALVINGS, IN_CACHE, ROUNDING
