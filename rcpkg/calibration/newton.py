@@ -217,13 +217,13 @@ def search_start(point: Iterate) -> Iterate:
     enough = ROUGH * len(point.z) / (2 * part.rows)
     if point.estimate <= enough:
         return point
-    run, on_part = SharedRun(None), part.iterate(point.z)
+    run, on_part = NewtonRun(), part.iterate(point.z)
     for t in range(1, PATIENCE + 1):
         following = run(on_part, t)
         if following is None:
             break
         on_part = following
-        if on_part.estimate <= enough:
+        if on_part.promise <= enough:
             break
     found = F.iterate(on_part.z)
     return found if found.evaluation.value < point.evaluation.value else F.better_start(point)
