@@ -17,7 +17,7 @@ from sklearn.utils.validation import validate_data
 from rcpkg._bases import _BaseComposition
 from rcpkg.capabilities import MARGINALS, Unsupported, can
 from rcpkg.columns import NESTED, as_labels, as_numbers, in_columns, kind_of, summed, unmasked
-from rcpkg.linalg import Array
+from rcpkg.linalg import HALF_OF_DIGITS, Array
 
 
 def refusal(name: str, need: str, value: Any) -> ValueError:
@@ -200,7 +200,8 @@ DOMINANT = 1e3
 
 
 def check_weights(sample_weight: ArrayLike | None, n: int) -> Array:
-    """Weights of n rows, one each if none are given; refuses what is no finite number >= 0 for each row."""
+    """Weights of n rows, one each if none are given; refuses what is no finite number >= 0 for each row, and a row that
+    leaves all others no digits."""
     weights = as_numbers(1.0 if sample_weight is None else sample_weight, "sample_weight")
     if weights.ndim == 0:
         weights = np.full(n, weights)
@@ -216,12 +217,12 @@ def check_weights(sample_weight: ArrayLike | None, n: int) -> Array:
     if not LEAST_SPREAD < total < LARGEST:
         raise ValueError(f"sample_weight sums to {total:g}, and products of it leave the range: divide it by its mean")
     heaviest = int(weights.argmax())
-    others = total - weights[heaviest]
+    others = weights[:heaviest].sum() + weights[heaviest + 1 :].sum()  # of a difference nothing may be left
     if weights[heaviest] > DOMINANT * others > 0:
-        warn(
-            f"row {heaviest} has {weights[heaviest] / others:.2g} times the sample_weight of all other rows together: "
-            "to the model its class is this row, without a spread that a search could go by; clip the weights"
-        )
+        told = f"row {heaviest} has {weights[heaviest] / others:.2g} times the sample_weight of all other rows together"
+        if weights[heaviest] > HALF_OF_DIGITS * others:
+            raise ValueError(f"{told}, and rounding leaves these fewer than half of their digits: clip the weights")
+        warn(f"{told}: to the model its class is this row, without a spread for a search to go by; clip the weights")
     return weights
 
 
@@ -288,11 +289,11 @@ def _explain(estimator: BaseEstimator, X: Any) -> None:
         raise ValueError(f"X must be a table of rows, an array or a frame; got {type(X).__name__}")
     if isinstance(X, list | tuple) and rows.ndim == 1 and len({np.size(row) for row in X}) > 1:
         raise ValueError("X must be a table; its rows differ in length")
-    if isinstance(X, pd.Series):
-        raise ValueError("X must be a table, and is a series: one row of a frame is frame.iloc[[i]]")
     if rows.ndim == 1 and len(rows) and kind_of(type(rows[0])) == NESTED:
         kind = type(rows[0]).__name__
         raise ValueError(f"X must be a table; its rows are of type {kind}: give pd.DataFrame(list(X))")
+    if isinstance(X, pd.Series):
+        raise ValueError("X must be a table, and is a series: one row of a frame is frame.iloc[[i]]")
     for j, values in enumerate(rows.T if rows.ndim == 2 else ()):
         text = next(filter(_is_text, values), None)
         if text is not None:

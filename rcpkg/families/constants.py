@@ -2,7 +2,7 @@
 
 from math import log10
 
-from rcpkg.linalg import EPS, ROUNDING
+from rcpkg.linalg import EPS, HALF_OF_DIGITS, ROUNDING
 
 # Rounding -------------------------------------------------------------------------------------------------------------
 # Far above the rounding of a float and far below what rows tell: half or twice decides otherwise only for statistics
@@ -14,9 +14,6 @@ LEAST_DIGITS = 0.01
 VARIANCE_ROUNDING = EPS / LEAST_DIGITS
 #: Decimals of a mutual information in nats; beyond them is rounding, which must not decide between equal features
 DECIMALS = round(-log10(ROUNDING))
-#: Half of the digits of a float, which a difference may lose. Half or twice of it decides otherwise only for values
-#: that are nearly the same, or far from all others, or changes the way of a search, not where it ends.
-HALF_OF_DIGITS = 1e8
 #: Two classes of constant values have the same one up to this share of the spread of all
 SAME_VALUE = 1 / HALF_OF_DIGITS
 #: A mean that lies farther from the median, in typical deviations, is no origin: moments about it lose so many digits

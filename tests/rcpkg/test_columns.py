@@ -480,6 +480,9 @@ def test_a_row_that_outweighs_all_others_is_named(model):
     weights[3] = 1e6
     with pytest.warns(UserWarning, match=r"row 3 has 6\.7e\+03 times the sample_weight of all other rows together"):
         clone(model).fit(X, y, sample_weight=weights)
+    for weights[3] in 1e12, 1e20:  # beside the second the sum of all others is rounding
+        with pytest.raises(ValueError, match=r"row 3 has .* fewer than half of their digits: clip the weights"):
+            clone(model).fit(X, y, sample_weight=weights)
 
 
 @pytest.mark.parametrize("target", ["pooled", "grand"])
