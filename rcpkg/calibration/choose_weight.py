@@ -194,10 +194,7 @@ class RiskCalibrationCV(Learner):
         view = {"gaps_in_view": self.gaps_in_view, "random_state": rng, "n_weights": len(grid)}
 
         def paths_of(model: ClosedFormClassifier, *rows: Any, fills: bool = False) -> list[TargetPath]:
-            paths = [TargetPath.from_estimator(model, target, *rows, fills=fills, **view) for target in targets]
-            for path in paths:
-                path.twins = [other for other in paths if other is not path]
-            return paths
+            return [TargetPath.from_estimator(model, target, *rows, fills=fills, **view) for target in targets]
 
         several = isinstance(X, Rows) and not X.is_one_block
         made = self._of_blocks if several else self._of_arrays
@@ -358,8 +355,7 @@ class RiskCalibrationCV(Learner):
             walks &= small and self.n_jobs is None  # the folds are kept
             folds = list(folds(n_folds)) if walks else folds(n_folds)
             for path, *parts in zip(paths, *(fold.paths for fold in folds)) if walks else ():
-                for each in (path, *parts):
-                    each.parts = [part for part in parts if part is not each]
+                path.parts = parts
             if self.scoring not in SCORING:
                 from sklearn.metrics import check_scoring
 

@@ -276,8 +276,6 @@ class Conditional(Smooth):
         self.part, least = self, SAMPLE * (p if self.dense else K)
         self.exact = self.dense
         self.stint = STINT * K * (self.data.free if self.dense else 1)  # by their multiplications
-        if self.dense and self.data.features.sparse:  # for as long as one Hessian of all rows takes
-            self.patience = max(PATIENCE, int(self.stint * n * K / self.form.map.entries))
         if self.by_class and least < n / 2:
             index, weight = stratified(self.data, least, SAMPLE * K)
             if len(index) < n:
@@ -480,22 +478,18 @@ class Conditional(Smooth):
     def _curvature_of_part(self, z: Array, damping: float) -> Curvature | Diagonal:
         part = self.part
         if self.dense:
-            # blind for rare states that are sure in the sample: adult without a penalty in half the time
-            blind = self.data.features.sparse and not self.penalised
-            return part.curvature(z, max(damping, ROUGH**2) if blind else damping)
+            return part.curvature(z, damping)
         if not self.by_class:
             h, flat = (self.data.diagonal(V).ravel() for V in (self.scored(z), self.scored(0 * z)))
             return Diagonal(np.maximum(h + damping * flat, EPS * np.where(flat > 0, flat, 1.0)))
-        # letter as QDA reaches the optimum in half the time without rows that say little of a class; a ridge bends the
-        # directions that they alone tell of
-        blocks = part.blocks(z, ROUGH if self.data.l2 else 0.0)
+        blocks = part.blocks(z)
         if damping:
             blocks = [block + damping * flat for block, flat in zip(blocks, part.blocks(None))]
         return Curvature.from_blocks(blocks)
 
-    def blocks(self, z: Array | None, negligible: float = 0.0) -> list[Array]:
-        """The diagonal blocks of H: of each class, but for rows of ``negligible`` weight, and of shared features."""
-        blocks = list(self.data.curvature(None if z is None else self.scored(z), full=False, negligible=negligible))
+    def blocks(self, z: Array | None) -> list[Array]:
+        """The diagonal blocks of H: of each class, and of the shared features."""
+        blocks = list(self.data.curvature(None if z is None else self.scored(z), full=False))
         if not self.joint:
             return blocks
         E, K = self._joint_moments(z), self.width
@@ -675,28 +669,15 @@ def null_space(parts: Sequence[Features]) -> Array:
 def stratified(objective: LogisticObjective, size: float, least: int = 30) -> tuple[NDArray[np.intp], Array]:
     """About ``size`` rows, evenly spread over each class, ``least`` of each if it has them; the weight each stands for.
 
-    A class of few rows needs them all: its coefficients are as many as those of others. Of sparse features rows with
-    rare ones in their class, the sum of 1 over how many have each, are the likelier (sampling by leverage): the race to
-    1e-6 takes a third of the time on adult without a penalty.
+    A class of few rows needs them all: its coefficients are as many as those of others.
     """
-    y, index, weight = objective.y, [], []
-    for c, n in enumerate(np.bincount(y, minlength=objective.r)):
-        take, rows = min(n, max(round(n * size / len(y)), least)), np.flatnonzero(y == c)
-        chance = np.full(n, take / max(n, 1))
-        if objective.features.sparse and take < n:
-            block = objective.features.block(rows)
-            rarity = 1 / n + block @ (1 / np.maximum(block.sum(axis=0), 1))  # the constant is a feature, too
-            chance = np.minimum(ROUGH * chance + (1 - ROUGH) * take / rarity.sum() * rarity, 1)
-            some = np.unique(np.searchsorted(until := np.cumsum(chance), np.arange(0.5, until[-1])))
-        else:
-            some = np.linspace(0, n - 1, take).astype(np.intp)
-            chance[:] = len(some) / max(n, 1)
-        index.append(rows[some])
-        weight.append(1 / chance[some])
-    rows, weight = np.concatenate(index), np.concatenate(weight)
-    order = np.argsort(rows)
-    rows, weight = rows[order], weight[order]
-    return rows, weight if objective.weight is None else weight * objective.weight[rows]
+    y, index, there = objective.y, [], np.bincount(objective.y, minlength=objective.r)
+    for c, n in enumerate(there):
+        take = min(n, max(round(n * size / len(y)), least))
+        index.append(np.flatnonzero(y == c)[np.linspace(0, n - 1, take).astype(np.intp)])
+    rows = np.sort(np.concatenate(index))
+    count = (there / np.maximum(np.bincount(y[rows], minlength=len(there)), 1))[y[rows]]
+    return rows, count if objective.weight is None else count * objective.weight[rows]
 
 
 def pooled_parameters(objective: Objective) -> Any:

@@ -500,23 +500,3 @@ def test_a_fit_that_fails_leaves_the_last_one(monkeypatch):
     with pytest.raises(ZeroDivisionError):
         model.fit(X[50:, :2], y[50:])
     assert vars(model) == before
-
-
-@pytest.mark.parametrize("estimator", [QDA(), GaussianNB()])
-def test_optima_of_other_targets_and_rows_change_where_a_search_begins_but_not_where_it_ends(estimator):
-    X, y = load_iris(return_X_y=True)
-    model = clone(estimator).fit(X, y)
-
-    def path(target: str, rows: slice) -> TargetPath:
-        return TargetPath.from_estimator(model, target, X[rows], y[rows])
-
-    alone, led, twin = (path(target, np.s_[::2]) for target in ("grand", "grand", "pooled"))
-    part = path("grand", np.s_[::3])
-    led.twins, led.parts = [twin], [part]
-    for b in (1.0, 10.0, 0.1):
-        for each in (twin, part):
-            each.follow(b)
-        P, Q = (each.log_posterior(X, each.follow(b)) for each in (alone, led))
-        assert np.abs(np.exp(P) - np.exp(Q)).max() < 1e-6
-    begun = [each._paths[10.0].history[0]["objective"] for each in (alone, led)]
-    assert begun[1] < begun[0]

@@ -342,19 +342,3 @@ def test_a_row_far_outside_of_the_target_ends_no_search_without_a_word(r):
         model = RiskCalibration(QDA(), target_weight=1e-6).fit(X, y)
     short = any(issubclass(warning.category, ConvergenceWarning) for warning in said)
     assert short or model.history_.objective.iloc[-1] <= F.iterate(greater.point.z).evaluation.value
-
-
-def test_a_sample_of_sparse_rows_holds_all_rows_of_a_rare_state():
-    rng = np.random.RandomState(0)
-    X, y = rng.randint(12, size=(20_000, 8)).astype(float), rng.randint(2, size=20_000)
-    X[::2000, 0] = 12.0
-    F = Conditional(Objective.from_estimator(CategoricalNB(prior_strength=1.0), X, y))
-    some = F.part.data
-    assert F.data.features.sparse and len(some.y) < len(y) / 2
-    assert (F.form.map.n_by_class, some.total) == (8 * 11 + 1, len(y))
-    shown = [features.dense(slice(None)).sum(axis=1) for features in (F.data.features, some.features)]
-    rare = shown[0] == 10
-    assert rare.any() and np.array_equal(shown[1][rare], shown[0][rare])
-    features, w = some.features.dense(slice(None)), some.weight
-    # unbiased, with the variance of draws by chances 1 / w
-    assert np.all(np.abs(features @ w - shown[0]) <= 4 * np.sqrt(features @ (w * np.maximum(w - 1, 0)) + 1))
