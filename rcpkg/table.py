@@ -23,7 +23,7 @@ from rcpkg.calibration import RiskCalibration, RiskCalibrationCV
 from rcpkg.calibration.choose_weight import TARGET_WEIGHTS
 from rcpkg.calibration.in_view import check_in_view, copies
 from rcpkg.calibration.left_out import mean_and_error
-from rcpkg.checks import check_number, check_weights, feature_name, refuse_labels, warn
+from rcpkg.checks import check_number, counting, feature_name, refuse_labels, warn
 from rcpkg.choice import folds
 from rcpkg.columns import in_columns
 from rcpkg.discretization import MDLDiscretizer
@@ -38,7 +38,6 @@ from rcpkg.families import (
     ProductModel,
     SharedVarianceGaussianNB,
 )
-from rcpkg.linalg import ROUNDING
 from rcpkg.progress import tell, telling
 from rcpkg.rows import in_memory
 
@@ -54,6 +53,7 @@ MOST_PARAMETERS = 2000  # of a Gaussian: 61 columns, a second a fit, but 168 min
 TREE_WEIGHT = 30.0  # of the pooled target of trees, which have many parameters for their rows
 FOLDS_OF_CUTS = 3  # that choose the weight for intervals; five take half as long again, and gain .002 nats on 69 fits
 LEAST_CLASS_OF_CUTS = FOLDS_OF_CUTS + 1  # rows of a class, of which a fold within a fold still leaves one
+BLIND = 1e-12  # what a probability of zero counts as in a log-loss
 
 
 class Columns(NamedTuple):
@@ -420,7 +420,7 @@ class TableClassifier(GenerativeClassifier):
         seed = int(rng.randint(2**31 - 1))
         self.columns_ = TableColumns().fit(frame, y).columns_
         found = self._candidates(frame, y, seed)
-        present = check_weights(sample_weight, _num_samples(X)) > 0
+        present = counting(sample_weight, _num_samples(X))
         divisions = list(self._divisions(y, present, seed))
         judged = np.unique(np.concatenate([held for _, held in divisions]))  # all rows, but for some splitters
         deadline = time.perf_counter() + (np.inf if self.budget is None else self.budget)
@@ -443,8 +443,8 @@ class TableClassifier(GenerativeClassifier):
             tell("%s: %s, %.1f s", candidate.name, said, seconds[place])
         self._take(found, losses[..., judged], seconds, notes, None if weight is None else weight[judged])
         with warnings.catch_warnings():
-            if isinstance(self.candidates, str):  # whose settings are not the user's; folds have judged them: advice_
-                warnings.simplefilter("ignore")
+            if isinstance(self.candidates, str):  # whose settings are not the user's, and `advice_` has what folds say
+                warnings.filterwarnings("ignore", "rows left out|target_weight_=")
             self.best_estimator_ = _fitted(self._taken, self.columns_, frame, y, weight)
         counts = np.bincount(y, weight, minlength=len(self.classes_))
         self._frequencies, self._share = np.log(counts / counts.sum()), 1 / (counts.sum() + 1)
@@ -577,8 +577,8 @@ def _fitted(candidate: Candidate, columns: Columns, frame: pd.DataFrame, y: NDAr
 
 
 def error_and_log_loss(P: Array, y: NDArray[np.intp]) -> Array:
-    """Errors and log-losses, (2, n), of rows with such class probabilities, of which zero counts as rounding."""
-    return np.array([P.argmax(axis=1) != y, -np.log(np.maximum(P[np.arange(len(y)), y], ROUNDING))])
+    """Errors and log-losses, (2, n), of rows with such class probabilities."""
+    return np.array([P.argmax(axis=1) != y, -np.log(np.maximum(P[np.arange(len(y)), y], BLIND))])
 
 
 def _advice(report: pd.DataFrame, losses: Array, place: int, weight: Any) -> str:

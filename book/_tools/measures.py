@@ -39,8 +39,7 @@ def numbers(value: ast.expr | None) -> list[ast.expr]:
 
 def constants(owner: ast.Module | ast.ClassDef) -> int:
     """How many tuned constants a module names, or a record type has for defaults."""
-    kinds = ast.AnnAssign if isinstance(owner, ast.ClassDef) else ast.Assign | ast.AnnAssign  # others are no fields
-    assigned = [node for node in owner.body if isinstance(node, kinds)]
+    assigned = [node for node in owner.body if isinstance(node, ast.Assign | ast.AnnAssign)]
     if isinstance(owner, ast.ClassDef):
         assigned = [n for n in assigned if not (isinstance(n.value, ast.Constant) and not n.value.value)]
     several = [isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Tuple) for node in assigned]

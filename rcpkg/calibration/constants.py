@@ -2,14 +2,9 @@
 
 None of them moves an optimum. Those of time choose among steps that end at the same model, those of rounding lie far
 above what rounding does and far below what rows tell, and the last ones say what is too large to be tried.
-
-What is computed from another one decides little: at half and at double, in 24 fits to small tables, up to 15,000 rows,
-rows with gaps and rows left out, no stop reason and no posterior changed by more than 1e-7, and the time of all by less
-than 8 %, as in two runs with the same numbers. Warnings were not compared, and limits that no such fit comes near, the
-greatest numbers of parameters, products and rows, were not tried by it.
 """
 
-from rcpkg.linalg import AT_A_TIME, HALVINGS, IN_CACHE, ROUNDING
+from rcpkg.linalg import HALVINGS, ROUNDING
 
 # Safe steps (chapter 6) -----------------------------------------------------------------------------------------------
 
@@ -38,8 +33,8 @@ RADIUS = 50.0
 #: Share of the slope that is left at the end of a step which was too short, as usual for Newton's method (Nocedal and
 #: Wright, 2006, 3.1)
 STEADY = 0.9
-#: Steps without a gain after which rounding is taken to have the say: half of what L-BFGS knows is rounding then
-STALLED = MEMORY // 2
+#: Steps without a gain after which rounding is taken to have the say; twice makes ten more passes of no use
+STALLED = 10
 #: Powers of a model that is far too sure of itself, where a search may begin; the best of them does
 TEMPERS = (0.5, 0.2, 0.08)
 
@@ -54,7 +49,7 @@ LARGEST = 1500
 #: without. Half or twice moves the change among problems of that size. With a target it is `MOST_PARAMETERS`, up to
 #: which leave-one-out inverts a whole Hessian; the bar is `RiskCalibrationCV` on up to 1,000 rows: GaussianNB on 300
 #: rows of digits in 1.1 in place of 6.8 s.
-LARGEST_OF_MANY = LARGEST // 3
+LARGEST_OF_MANY = 500
 #: Numbers that are kept, 400 MB: features of all rows, which beyond are formed in each pass, 1.5 times as long; and
 #: entries of the blocks of the classes, beyond which the diagonal stands for the Hessian
 KEPT = 5e7
@@ -72,26 +67,25 @@ ROUGH = 0.1
 #: Part of the mean gain of a product that is worth going on with conjugate gradients (Nash and Sofer, 1990)
 HALF = 0.5
 #: Steps of a path over weights that share a Hessian: it is formed anew where they have not made the promise `ROUGH`
-#: times as large. With one step QDA on vehicle takes 25 % longer, with five as long. And optima of other weights from
-#: which the next one is predicted: with two or six the next search takes up to one step more.
+#: times as large. With one step QDA on vehicle takes 25 % longer, with five as long.
 SHARED = 3
 #: Steps of L-BFGS before conjugate gradients, or on a sample, at most: on digits as naive Bayes with a ridge 66 steps
 #: become 43 with half of them and 103 with twice
 PATIENCE = 50
-#: Products of conjugate gradients, at most
-PRODUCTS = 4 * PATIENCE
+#: Products of conjugate gradients, at most; of 24 fits none came near
+PRODUCTS = 200
 #: Entries for each that is not zero from where sparse products are faster, of more than `IN_CACHE`; twice either way
 #: costs a third of a pass
 SPARSE_FROM = 6
 #: Rows of a block, at least and at most: calls of numpy cost little, and posteriors fit the cache
-BLOCK_ROWS = (IN_CACHE // 256, IN_CACHE // 8)
+BLOCK_ROWS = (512, 16384)
 
 # Where a search ends --------------------------------------------------------------------------------------------------
 
 #: Change of the log-odds of a row by one more Newton step that shows an optimum: over 150 tables at most 3e-4 at
 #: finite optima, and 1 or more on the way to none while rows that are separated have a gradient that counts. Whatever
-#: lies between would do: it is what approximations leave out.
-MOVED = ROUGH
+#: lies between would do.
+MOVED = 0.1
 #: Least curvature, relative to that at equal posteriors, that is none: at least 1e-7 at finite optima of these tables,
 #: at most 3e-12 where a search on the way to none had converged
 FLAT = 1e-10
@@ -107,7 +101,7 @@ SAFE_TOL = 1e-8
 BLOCKS = 200
 #: Scores of rows, r − 1 a row, whose part in an optimum is looked at after a fit, and draws that tell their part in the
 #: target. Half makes the estimate of what a row gains rougher by a factor of 1.4, twice takes twice as long.
-LOOKED_AT, PROBES = 3 * BLOCKS, 2
+LOOKED_AT, PROBES = 600, 2
 #: Nats a row that are worth a word: by so many the closed form must do better than a fit with a given weight for a
 #: warning. Half makes more fits warn. The next four are nats a row, too, by the same scale.
 AHEAD = 0.01
@@ -117,10 +111,10 @@ WORSE = 2 * AHEAD
 WORTH = AHEAD / 10
 #: Ends folds that take the place of leave-one-out, times the share of the target in all rows: half of it bounds what
 #: the objective lacks a row, far below the standard error of a log-loss
-FOLD_TOL = AHEAD / 100
+FOLD_TOL = 1e-4
 #: That say nothing: what rounding may cost a model on its way along the directions that no row sees, and where safe
 #: steps in folds of rows with gaps end, of which each takes longer
-LOST = AHEAD / 10**4
+LOST = 1e-6
 #: Step of a row's statistics by which a target is differentiated: about the fourth root of rounding
 DIFFERENCE = 1e-4
 
@@ -129,10 +123,10 @@ DIFFERENCE = 1e-4
 #: Parameters of the Hessian that leave-one-out inverts: beyond, folds are faster. With 2,000 `RiskCalibrationCV` of
 #: GaussianNB on 300 rows of digits takes 6 times as long.
 MOST_PARAMETERS = 1000
-#: Products of forming it for all weights: those of the largest one for a million rows times weights
-MOST_PRODUCTS = AT_A_TIME * MOST_PARAMETERS**2
+#: Products of forming it for all weights, likewise: those of the largest one for a million rows times weights
+MOST_PRODUCTS = 1e12
 #: Rows that the test of calibration draws anew: of five features they are as many numbers as are kept
-LARGEST_SAMPLE = int(KEPT) // 5
+LARGEST_SAMPLE = 10**7
 #: Patterns of gaps in view that are drawn for each rate and dealt out to the rows, so that many rows share the work for
 #: a pattern. Twice takes up to twice as long, half repeats patterns.
 PATTERNS = 64

@@ -124,7 +124,7 @@ class Learner(MetaEstimatorMixin, GenerativeClassifier):
                 "rows; for a population with others, leave priors out and take predict_proba(X, class_prior=…)"
             )
         if objective.target and rows.is_one_block:
-            warn_of_heavy_rows(objective)
+            warn_of_lost_target(objective)
         tol = max(stop.tol, settings.tol) if isinstance(stop, Converged) else 0.0
         start = self._kept(objective) if getattr(self, "warm_start", False) else None
         if step is None:
@@ -270,7 +270,7 @@ class Learner(MetaEstimatorMixin, GenerativeClassifier):
         return np.log(self._frequencies)
 
 
-def warn_of_heavy_rows(objective: Objective) -> None:
+def warn_of_lost_target(objective: Objective) -> None:
     """Warn of weights so large that the target is lost in the tolerance of a search, and would not be but for them."""
     pulled, mean = objective.target.weight * objective.target.size, objective.total_weight / len(objective.y)
     if pulled / objective.size < SAFE_TOL <= mean * pulled / objective.size:

@@ -11,7 +11,7 @@ from scipy.sparse import issparse
 from rcpkg.base import Array, InvalidStatistics, log_posterior
 from rcpkg.calibration.climb import climb
 from rcpkg.calibration.conditional import Conditional, Iterate
-from rcpkg.calibration.constants import DIFFERENCE, MOST_PARAMETERS, MOST_PRODUCTS, ROUGH, SAFE_TOL, SHARED, TOL
+from rcpkg.calibration.constants import DIFFERENCE, MOST_PARAMETERS, MOST_PRODUCTS, ROUGH, SAFE_TOL, TOL
 from rcpkg.calibration.curvature import MinimalForm
 from rcpkg.calibration.newton import SharedNewton
 from rcpkg.calibration.objective import Objective, check_each, log_posterior_of, target_parameters
@@ -22,6 +22,8 @@ from rcpkg.capabilities import MARGINALS
 from rcpkg.families import ClosedFormClassifier, Family, Statistics, Unsupported, can
 from rcpkg.linalg import AT_A_TIME, Factor, jittered_cholesky, slices
 from rcpkg.rows import Block, Rows
+
+NEAREST = 3  # optima from which the next one is predicted: with two or six it takes up to one step more
 
 
 class NotConverged(ArithmeticError):
@@ -104,7 +106,7 @@ class TargetPath:
             self.path = climb(F, Safe(), Converged(safe_tol), start=start)
         else:
             F = self.conditional = (self._paths[others[0]].objective if others else self.conditional).with_weight(b)
-            start, nearby = (self._first(F), None) if near is None else self._predicted(F, others[:SHARED])
+            start, nearby = (self._first(F), None) if near is None else self._predicted(F, others[:NEAREST])
             self.path = climb(F, SharedNewton(nearby), Converged(tol, tol <= TOL), start=start)
         self.path.joint_model, self._paths[b] = "optimum", self.path
         return self.path

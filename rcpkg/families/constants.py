@@ -1,8 +1,6 @@
 """Numbers that decide something in this room: what each means, where it comes from, what half or twice of it does."""
 
-from math import log10
-
-from rcpkg.linalg import EPS, HALF_OF_DIGITS, ROUNDING
+from rcpkg.linalg import EPS
 
 # Rounding -------------------------------------------------------------------------------------------------------------
 # Far above the rounding of a float and far below what rows tell: half or twice decides otherwise only for statistics
@@ -12,15 +10,16 @@ from rcpkg.linalg import EPS, HALF_OF_DIGITS, ROUNDING
 LEAST_DIGITS = 0.01
 #: Likewise a variance is positive if it exceeds this share of the second moment beneath it, of which it is a difference
 VARIANCE_ROUNDING = EPS / LEAST_DIGITS
+#: Two classes of constant values have the same one up to this share of the spread of all: twice or half of it decides
+#: otherwise only for values that are nearly the same
+SAME_VALUE = 1e-6
 #: Decimals of a mutual information in nats; beyond them is rounding, which must not decide between equal features
-DECIMALS = round(-log10(ROUNDING))
-#: Two classes of constant values have the same one up to this share of the spread of all
-SAME_VALUE = 1 / HALF_OF_DIGITS
-#: A mean that lies farther from the median, in typical deviations, is no origin: moments about it lose so many digits
-FAR_MEAN = HALF_OF_DIGITS**0.5
+DECIMALS = 12
+#: A mean that lies farther from the median, in typical deviations, is no origin: moments about it lose eight digits
+FAR_MEAN = 1e4
 #: Deviations of X are one at most so many times as small before a ridge: it has the curvature of their fourth power
-#: beside that of the rows, which is to keep the other half
-STEEPEST = HALF_OF_DIGITS**0.25
+#: beside that of the rows, which is to keep its digits. Half or twice changes the way of a search, not where it ends.
+STEEPEST = 100.0
 
 # Natural parameters without a model -----------------------------------------------------------------------------------
 # Such η come from L-BFGS and from steps that are too long; the common precision that they get changes no posterior.
@@ -31,9 +30,9 @@ LEAST_PRECISION = 0.1
 
 # EM -------------------------------------------------------------------------------------------------------------------
 
-#: ⟨Δs, Δη⟩ a row, twice a Kullback-Leibler divergence in nats, of the step that ends EM: rounding. Steps shorten by a
-#: factor, so that half or twice of it is a step more or less.
-EM_TOL = ROUNDING
+#: ⟨Δs, Δη⟩ a row, twice a Kullback-Leibler divergence in nats, of the step that ends EM: far below sampling error.
+#: Steps shorten by a factor, so that half or twice of it is a step more or less.
+EM_TOL = 1e-12
 
 #: Greatest number of components that "cv" tries, each of which takes longer than the last
 MOST_COMPONENTS = 4
@@ -57,8 +56,7 @@ LARGEST_CODE = 2**20
 # Rows at a time -------------------------------------------------------------------------------------------------------
 # Results are the same. Measured on tables of 6,000 to 300,000 rows: half or twice costs up to a tenth of a pass.
 
-#: Rows of one product for all classes, whose intermediate products then stay in the cache; and of each block those by
-#: which a model sees how all rows lie, before it sums them, of which half or twice does as well
+#: Rows of one product for all classes, whose intermediate products then stay in the cache
 BLOCK = 256
 #: From this ratio r/d on quadratic features are faster than products class by class; both take as long near it
 FUSED_CLASSES_PER_FEATURE = 0.3
@@ -68,3 +66,5 @@ TABLE_ENTRIES = 2**13
 #: Rows from which medians are taken, and of a class those that components start from, if there are more; half or twice
 #: shows the same order of magnitude
 TYPICAL_ROWS = 1000
+#: Rows of each block by which a model sees how all rows lie, before it sums them
+BLOCK_SAMPLE = 64

@@ -14,7 +14,7 @@ from sklearn.base import clone
 from rcpkg.base import Array
 from rcpkg.checks import check_weights, feature_name
 from rcpkg.columns import as_labels
-from rcpkg.families.constants import BLOCK, TYPICAL_ROWS
+from rcpkg.families.constants import BLOCK_SAMPLE, TYPICAL_ROWS
 from rcpkg.families.statistics import Statistics
 from rcpkg.rows import Block, Rows, check_lengths
 
@@ -128,14 +128,14 @@ def has_gaps(block: Block) -> bool:
 
 
 def typical_rows(X: Array) -> Array:
-    """Some `BLOCK` rows, evenly spread, and of each column the least, the greatest and a missing value."""
+    """Some `BLOCK_SAMPLE` rows, evenly spread, and of each column the least, the greatest and a missing value."""
     n = X.shape[0]
-    some = X[:: max(1, n // BLOCK)]
+    some = X[:: max(1, n // BLOCK_SAMPLE)]
     if issparse(X):
         if not X.nnz:
             return X
         extremes = X.tocoo().coords[0][[np.argmin(X.data), np.argmax(X.data)]]
-        return X[np.unique([*range(0, n, max(1, n // BLOCK)), *extremes])]
+        return X[np.unique([*range(0, n, max(1, n // BLOCK_SAMPLE)), *extremes])]
     missing = np.isnan(X)
     if not missing.any():
         return np.vstack([some, X.min(axis=0), X.max(axis=0)])

@@ -9,7 +9,7 @@ from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils.validation import _num_samples
 
 from rcpkg.base import GenerativeClassifier, InvalidStatistics, SquareableRows, atomic, constructed, one_thread_if_small
-from rcpkg.checks import check_choice, check_cost, check_weights, feature_name, warn
+from rcpkg.checks import check_choice, check_cost, counting, feature_name, warn
 from rcpkg.choice import (
     Choice,
     choose,
@@ -130,7 +130,7 @@ class GridClassifier(MomentClassifier):
         Rows count ``sample_weight`` times; leave-one-out leaves out one of them, or all of less than one. A splitter
         ``cv`` that keeps ``groups`` of rows together, such as GroupKFold, takes their labels, one a row.
         """
-        sample, present = self._sample(X, y, sample_weight), check_weights(sample_weight, _num_samples(X)) > 0
+        sample, present = self._sample(X, y, sample_weight), counting(sample_weight, _num_samples(X))
         grid = self._grid(sample.X.shape[1])
         check_choice("scoring", self.scoring, ("error", "log_loss"))
         one = grid.log_density(sample, sample.X[:1])

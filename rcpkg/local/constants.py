@@ -1,7 +1,5 @@
 """Numbers that decide something in this room: what each means, where it comes from, what half or twice of it does."""
 
-from rcpkg.linalg import ROUNDING
-
 # Which of the two routes to a density is taken -----------------------------------------------------------------------
 
 #: Neighbours for each feature from which on the d x d factor that grows a column at a time in numpy is faster than one
@@ -17,7 +15,7 @@ LOST_SEED = 1e-3
 
 #: Mean squared distance from the mean below which local nearest means warn: their log densities, of about 1, keep a
 #: difference of it to four digits or fewer. Half or twice warns of half or twice the spread.
-LOST_DISTANCE = ROUNDING
+LOST_DISTANCE = 1e-12
 
 # Time ------------------------------------------------------------------------------------------------------
 

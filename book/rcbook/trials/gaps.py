@@ -70,7 +70,7 @@ def losses_with_hidden_values(splits: int = 5) -> tuple[list[float], list[str], 
         train, test, y_train, y_test = train_test_split(X, y, test_size=0.5, stratify=y, random_state=seed)
         fits = {name: rival.fit(train, y_train) for name, rival in RIVALS.items()}
         copies = mask_copies(train, y_train, random_state=seed)
-        fits[COPIES] = HistGradientBoostingClassifier(max_iter=50, max_bins=64).fit(*copies)  # weights make 255 slow
+        fits[COPIES] = HistGradientBoostingClassifier(max_iter=50).fit(*copies)
         losses = {}
         for share in SHARES:
             hidden = with_gaps(test, share, rng)
