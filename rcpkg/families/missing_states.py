@@ -162,7 +162,7 @@ class RowMarginal:
 
     def __init__(self, families: Families, log_tables: list[Array]) -> None:
         self.families, self.log_tables = families, log_tables
-        # tables of a pattern are hardly more than those of the model
+        # of as many patterns as the tables of the model, which are about as large, go into `AT_A_TIME` numbers
         self.kept = lru_cache(AT_A_TIME // sum(table.size for table in log_tables))(self._sum)
 
     def __call__(self, places: Index) -> Array:
