@@ -194,7 +194,10 @@ class RiskCalibrationCV(Learner):
         view = {"gaps_in_view": self.gaps_in_view, "random_state": rng, "n_weights": len(grid)}
 
         def paths_of(model: ClosedFormClassifier, *rows: Any, fills: bool = False) -> list[TargetPath]:
-            return [TargetPath.from_estimator(model, target, *rows, fills=fills, **view) for target in targets]
+            paths = [TargetPath.from_estimator(model, target, *rows, fills=fills, **view) for target in targets]
+            for path in paths:
+                path.twins = [other for other in paths if other is not path]
+            return paths
 
         several = isinstance(X, Rows) and not X.is_one_block
         made = self._of_blocks if several else self._of_arrays
@@ -205,7 +208,7 @@ class RiskCalibrationCV(Learner):
         if k == CLOSED_FORM:
             F, path, target = paths[0].objective, closed_form_path(paths[0]), k
         else:
-            F, path, target = paths[k].objective, paths[k].follow(weight), targets[k]
+            F, path, target = paths[k].objective, paths[k].finish(weight), targets[k]
         end, gain = _end(candidates, best, found)
         self._warn(weight, path, end if gain > WORTH else "")
         of_closed_form = found.losses[1, 1] if self.closed_form and k != CLOSED_FORM else None
@@ -355,7 +358,8 @@ class RiskCalibrationCV(Learner):
             walks &= small and self.n_jobs is None  # the folds are kept
             folds = list(folds(n_folds)) if walks else folds(n_folds)
             for path, *parts in zip(paths, *(fold.paths for fold in folds)) if walks else ():
-                path.parts = parts
+                for each in (path, *parts):
+                    each.parts = [part for part in parts if part is not each]
             if self.scoring not in SCORING:
                 from sklearn.metrics import check_scoring
 

@@ -1,6 +1,7 @@
 """Optima of CLL + b [⟨s̄, η⟩ − m̄ ψ(η)] for one weight b of the target after another, and the rows left out of them."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from copy import copy
 from functools import cached_property, partial
 from typing import Any, Self
@@ -17,7 +18,7 @@ from rcpkg.calibration.newton import SharedNewton
 from rcpkg.calibration.objective import Objective, check_each, log_posterior_of, target_parameters
 from rcpkg.calibration.optimum import in_coordinates
 from rcpkg.calibration.steps import Safe
-from rcpkg.calibration.stops import Converged, Path
+from rcpkg.calibration.stops import Converged, Path, Stop
 from rcpkg.capabilities import MARGINALS
 from rcpkg.families import ClosedFormClassifier, Family, Statistics, Unsupported, can
 from rcpkg.linalg import AT_A_TIME, Factor, jittered_cholesky, slices
@@ -48,7 +49,9 @@ class TargetPath:
         self.objective, self.prepared, self.target = objective, prepared, target
         self.lack, self.gaps, self.path, self.conditional = "", False, None, None
         self._paths: dict[float, Path] = {}  # to the optima, by their weights
-        self.parts: list[Self] = []  # of parts of the rows
+        # of other targets of the same rows, and of the same target of other parts of the rows
+        self.twins: list[Self] = []
+        self.parts: list[Self] = []
         try:
             check_each(objective.rows, objective.family.check_complete)
         except Unsupported:
@@ -100,50 +103,79 @@ class TargetPath:
             self.path = self._paths[b]
             return self.path
         others = sorted(self._paths, key=lambda weight: abs(np.log(weight / b)))
-        near = self._paths[others[0]].point if others else None
+        near = self._paths[others[0]] if others else None
         if self.conditional is None:
-            F, start = self.objective.with_weight(b), near and near.statistics
+            F, start = self.objective.with_weight(b), near and near.point.statistics
             self.path = climb(F, Safe(), Converged(safe_tol), start=start)
         else:
-            F = self.conditional = (self._paths[others[0]].objective if others else self.conditional).with_weight(b)
-            start, nearby = (self._first(F), None) if near is None else self._predicted(F, others[:NEAREST])
+            F = self.conditional = (near.objective if near else self.conditional).with_weight(b)
+            start, nearby = self._start(F, others[:NEAREST])
             self.path = climb(F, SharedNewton(nearby), Converged(tol, tol <= TOL), start=start)
         self.path.joint_model, self._paths[b] = "optimum", self.path
         return self.path
 
-    def _first(self, F: Conditional) -> Iterate:
-        """Where the first search begins: at the start of F or amid the optima of parts of the rows, if that is better.
+    def finish(self, b: float) -> Path:
+        """The same and on, by whole Hessians, until rounding has the say: so it ends at the same model wherever other
+        optima have let it begin, and a row of weight two is two rows."""
+        path = self.follow(b)
+        while self.conditional and path.stop_reason == "converged" and path.point.objective.exact:
+            point = path.point
+            following = point.objective.iterate(point.z - point.newton_step)
+            if following.promise > ROUGH * point.promise:
+                break
+            path.enter(following, Stop())
+        return path
 
-        The bar is `RiskCalibrationCV` on up to 1,000 rows: QDA on 500 rows of optdigits takes 19 in place of 61 steps
-        to the same optimum.
+    def _start(self, F: Conditional, weights: list[float]) -> tuple[Iterate, Any]:
+        """Where a search begins, and a curvature that serves there, if it is that of the nearest optimum: the best of
+        what optima of the nearest ``weights`` predict and of where those of other rows or another target lead.
+
+        The bar is `RiskCalibrationCV` on up to 1,000 rows: QDA on tic_tac_toe takes .14 in place of .19 s, naive Bayes
+        on sonar .45 in place of .56 s. The optimum is the same, whose promise ends the search.
         """
-        family, starts = F.family, [F.evaluate(None)]
-        alike = [part for part in self.parts if F.target.weight in part._paths and family.same_form(part.prepared)]
-        if alike:
-            optima = (part._paths[F.target.weight].point.parameters for part in alike)
-            starts.append(F.iterate(np.mean([F.place(family.natural_parameters(each)) for each in optima], axis=0)))
-        return min(starts, key=lambda point: point.evaluation.value)
-
-    def _predicted(self, F: Conditional, weights: list[float]) -> tuple[Iterate, Any]:
-        """Where a search begins: the best of the nearest optimum and of two polynomials through those of the nearest
-        ``weights``, in log b, and in 1/(m + b m̄), with that of b = ∞, the target; and a curvature that serves there."""
-        b, optima = F.target.weight, [self._paths[weight].point.z for weight in weights]
-        sizes = np.array([self._paths[weight].objective.size for weight in weights])
-
-        def predicted(places: Array, optima: list[Array]) -> Iterate:
-            try:
-                return F.iterate(np.linalg.inv(np.vander(places, increasing=True))[0] @ np.array(optima))
-            except np.linalg.LinAlgError:  # two places are one but for rounding
-                return nearest
-
-        nearest = F.iterate(optima[0])
-        in_log = predicted(np.log(np.divide(weights, b)), optima) if weights[1:] else nearest
-        in_share = predicted(np.append(F.size / sizes, 0.0) - 1, [*optima, F.anchor])
-        best = min(nearest, in_log, in_share, key=lambda point: point.evaluation.value)
-        if not (F.exact and F.is_costly):
+        led = self._led(F, weights[:1])
+        starts = led + (self._predicted(F, weights) if weights else [F.evaluate(None)])
+        best = min(starts, key=lambda point: point.evaluation.value)
+        if not weights or best in led or not (F.exact and F.is_costly):
             return best, None
         nearby = F.curvature_nearby(best.z)
         return F.iterate(best.z, best.evaluation, nearby.solve(best.evaluation.gradient)), nearby
+
+    def _led(self, F: Conditional, near: list[float]) -> list[Iterate]:
+        """Where optima of parts of the rows lead in the mean, or that of another target: as far from the own one of the
+        weight ``near`` as they are from theirs."""
+        for others in (self.parts, self.twins):
+            paths = [each._paths for each in others if {F.target.weight, *near} <= each._paths.keys()]
+            paths = [each for each in paths if F.family.same_form(each[F.target.weight].objective.family)]
+            if not paths:
+                continue
+            end, *begun = (
+                np.mean([F.place(F.family.natural_parameters(each[b].point.parameters)) for each in paths], axis=0)
+                for b in (F.target.weight, *near)
+            )
+            if not near:
+                return [F.iterate(end)]
+            apart = self._paths[near[0]].point.z - begun[0]
+            if others is self.parts or 2 * np.linalg.norm(apart) < np.linalg.norm(end - begun[0]):
+                return [F.iterate(end + apart)]
+        return []
+
+    def _predicted(self, F: Conditional, weights: list[float]) -> list[Iterate]:
+        """Polynomials through optima of the nearest ``weights``: in log b and, where they are few, in 1/(m + b m̄), with
+        that of b = ∞, the target; the nearest one where rounding leaves these no model."""
+        b, optima = F.target.weight, [self._paths[weight].point.z for weight in weights]
+        sizes = np.array([self._paths[weight].objective.size for weight in weights])
+        through = []
+        if len(weights) > 1:
+            through.append((np.log(np.divide(weights, b)), optima))
+        if len(weights) < NEAREST:
+            through.append((np.append(F.size / sizes, 0.0) - 1, [*optima, F.anchor]))
+        starts = []
+        for places, ends in through:
+            with suppress(np.linalg.LinAlgError):  # two places are one but for rounding
+                starts.append(F.iterate(np.linalg.inv(np.vander(places, increasing=True))[0] @ np.array(ends)))
+        found = any(np.isfinite(point.evaluation.value) for point in starts)
+        return starts if found else [F.iterate(optima[0])]
 
     @property
     def parameters(self) -> Any:

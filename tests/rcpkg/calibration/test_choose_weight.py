@@ -500,3 +500,25 @@ def test_a_fit_that_fails_leaves_the_last_one(monkeypatch):
     with pytest.raises(ZeroDivisionError):
         model.fit(X[50:, :2], y[50:])
     assert vars(model) == before
+
+
+@pytest.mark.parametrize("estimator", [QDA(), GaussianNB()])
+def test_optima_of_other_targets_and_rows_change_where_a_search_begins_but_not_where_it_ends(estimator):
+    X, y = load_iris(return_X_y=True)
+    model = clone(estimator).fit(X, y)
+
+    def path(target: str, rows: slice) -> TargetPath:
+        return TargetPath.from_estimator(model, target, X[rows], y[rows])
+
+    alone, led, twin = (path(target, np.s_[::2]) for target in ("grand", "grand", "pooled"))
+    part = path("grand", np.s_[::3])
+    led.twins, led.parts = [twin], [part]
+    weights = 10.0, 1.0, 1e-3  # the last one all but separates the rows, so that log-odds are loose
+    for b in weights:
+        for each in (twin, part, alone, led):
+            each.follow(b)
+    for b in weights:
+        P, Q = (each.log_posterior(X, each.finish(b)) for each in (alone, led))
+        np.testing.assert_allclose(P, Q, rtol=1e-8, atol=1e-12)
+    begun = [each._paths[1.0].history[0]["objective"] for each in (alone, led)]
+    assert begun[1] < begun[0]
