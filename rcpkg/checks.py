@@ -62,13 +62,16 @@ def _parts(step: Any) -> list[BaseEstimator]:
     return [step] if isinstance(step, BaseEstimator) else []
 
 
-def check_number(name: str, value: Any, low: float, *, above: bool = False, integer: bool = False) -> None:
-    """Refuse what is not a finite number >= ``low`` (> ``low`` if ``above``), or not an integer if one is needed."""
+def check_number(
+    name: str, value: Any, low: float, below: float = np.inf, *, above: bool = False, integer: bool = False
+) -> None:
+    """Refuse what is not a finite number >= ``low`` (> ``low`` if ``above``) and < ``below``, or not an integer if one
+    is needed."""
     kind = Integral if integer else Real
-    if not isinstance(value, kind) or not np.isfinite(value) or value < low or (above and value == low):
+    if not isinstance(value, kind) or not np.isfinite(value) or not low <= value < below or (above and value == low):
         what = "an integer" if integer else "a finite number"
         bound = "" if low == -np.inf else f" {'>' if above else '>='} {low}"
-        raise refusal(name, f"be {what}{bound}", value)
+        raise refusal(name, f"be {what}{bound}" + f" and < {below}" * (below < np.inf), value)
 
 
 def refuse_labels(name: str, values: Any, of: Any = None) -> None:
@@ -128,7 +131,7 @@ def check_cost(cost: ArrayLike | None, classes: NDArray) -> Array | None:
                     f"cost must have the labels {labels} on its rows and its columns; got {axis.tolist()}: name them "
                     "so, or give an array in this order"
                 )
-        cost = cost.loc[labels, labels].to_numpy()
+        cost = cost.reindex(index=labels, columns=labels).to_numpy()  # `loc` takes booleans for a mask
     cost = check_numbers("cost", cost)
     n_classes = len(classes)
     if cost.shape != (n_classes, n_classes):
@@ -176,20 +179,22 @@ LARGEST = 1e150
 LEAST_SPREAD = 1 / LARGEST
 
 
-def check_magnitude(X: Array, *, fitting: bool = False) -> Array:
-    """Refuse rows whose squares overflow and, in ``fitting``, features whose variances vanish in rounding."""
+def check_magnitude(X: Array, *, fitting: bool = False, names: Any = None) -> Array:
+    """Refuse rows whose squares overflow and, in ``fitting``, features whose variances vanish in rounding; ``names``
+    are those of `feature_name`."""
     largest = max(X.max(initial=0.0), -X.min(initial=0.0))
     if np.isnan(largest):  # of rows with gaps
         largest = np.fmax.reduce(np.abs(X), axis=None)
     if largest > LARGEST:
         j = int(np.nanargmax(np.fmax.reduce(np.abs(X), axis=0)))
-        raise ValueError(f"X holds {largest:g} in feature {j}, whose square overflows: rescale X")
+        raise ValueError(f"X holds {largest:g} in {feature_name(names, j)}, whose square overflows: rescale X")
     if fitting:
         spread = np.ptp(X, axis=0)
         small = np.flatnonzero((spread > 0) & (spread < LEAST_SPREAD))
         if len(small):
             raise ValueError(
-                f"feature {small[0]} of X varies by {spread[small[0]]:g} only, whose square vanishes: rescale X"
+                f"{feature_name(names, small[0])} of X varies by {spread[small[0]]:g} only, whose square vanishes: "
+                "rescale X"
             )
     return X
 

@@ -187,9 +187,7 @@ def sufficient_sets(
     array([[False, False,  True, False]])
     """
     model, X, _ = _table(model, X)
-    check_number("level", level, 0, above=True)
-    if level >= 1:
-        raise ValueError(f"level must be less than 1; got {level!r}")
+    check_number("level", level, 0, 1, above=True)
     if max_size is not None:
         check_number("max_size", max_size, 0, integer=True)
     P, d = model.predict_proba(X), X.shape[1]
@@ -233,6 +231,7 @@ def _table(model: GenerativeClassifier | Pipeline, X: Any) -> tuple[GenerativeCl
                 with suppress(AttributeError):  # of a step that has no names for what it makes
                     named = steps.get_feature_names_out()
     require(model, MARGINALS)
+    model._check_X(X)  # which says what is no table
     rows = pd.DataFrame(X.toarray() if issparse(X) else in_columns(X))
     return model, rows, rows.columns if named is None else named
 

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import t as student
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 from sklearn.compose import ColumnTransformer
 from sklearn.compose import make_column_selector as columns_of
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -24,7 +24,7 @@ from sklearn.utils import check_random_state
 
 from rcpkg.base import Array
 from rcpkg.calibration.in_view import copies
-from rcpkg.checks import check_number, check_sequence, number_labels
+from rcpkg.checks import check_number, check_sequence, number_labels, refusal
 from rcpkg.columns import as_labels
 from rcpkg.progress import printed, tell
 from rcpkg.table import TableClassifier, TableColumns, as_frame, error_and_log_loss, levels_of
@@ -80,7 +80,8 @@ def mask_copies(
     >>> len(X) == len(y) == len(weight), weight.sum().item()
     (True, 2.0)
     """
-    rates = check_sequence("rates", np.atleast_1d(rates).tolist(), 0.0, 1.0)
+    rates = check_sequence("rates", np.atleast_1d(rates).tolist(), 0.0)
+    check_number("rates", rates.max().item(), 0, 1)
     frame, y = as_frame(X), np.asarray(as_labels(y)).ravel()
     if len(y) != len(frame):
         raise ValueError(f"X has {len(frame)} rows and y {len(y)}: it must hold one a row")
@@ -132,13 +133,13 @@ def rivals(random_state: int = 0) -> dict[str, Any]:
     numbers, texts = columns_of(dtype_include="number"), columns_of(dtype_exclude="number")
     filled = make_pipeline(SimpleImputer(strategy="median", add_indicator=True), StandardScaler())
     one_hot = OneHotEncoder(handle_unknown="ignore")
+    columns = ColumnTransformer([("n", filled, numbers), ("c", one_hot, texts)])
     boosting = HistGradientBoostingClassifier(categorical_features="from_dtype", random_state=random_state)
-    return {
-        LOGISTIC: make_pipeline(
-            ColumnTransformer([("n", filled, numbers), ("c", one_hot, texts)]), LogisticRegression(max_iter=1000)
-        ),
-        BOOSTING: make_pipeline(FunctionTransformer(with_categories), boosting),
+    steps = {  # whatever container the user asks scikit-learn for, which sparse columns do not fit in
+        LOGISTIC: (columns.set_output(transform="default"), LogisticRegression(max_iter=1000)),
+        BOOSTING: (FunctionTransformer(with_categories).set_output(transform="default"), boosting),
     }
+    return {name: make_pipeline(*each) for name, each in steps.items()}
 
 
 def compare(
@@ -193,9 +194,11 @@ def compare(
     >>> sorted(card.verdicts)
     ['complete', 'hidden']
     """
-    check_number("hidden", hidden, 0)
+    check_number("hidden", hidden, 0, 1)
     check_number("margin", margin, 0)
     check_number("cv", cv, 2, integer=True)
+    if estimator is not None and not (is_classifier(estimator) and hasattr(estimator, "predict_proba")):
+        raise refusal("estimator", "be a classifier with predict_proba", estimator)
     frame, (classes, y) = as_frame(X, levels_of(X)), number_labels(np.asarray(as_labels(y)).ravel())
     seed = int(check_random_state(random_state).randint(2**31 - 1))
     estimator = TableClassifier(cv=3, random_state=seed) if estimator is None else estimator

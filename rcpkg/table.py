@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
 from sklearn.base import clone, is_classifier
 from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
@@ -23,7 +24,7 @@ from rcpkg.calibration import RiskCalibration, RiskCalibrationCV
 from rcpkg.calibration.choose_weight import TARGET_WEIGHTS
 from rcpkg.calibration.in_view import check_in_view, copies
 from rcpkg.calibration.left_out import mean_and_error
-from rcpkg.checks import check_number, counting, feature_name, refuse_labels, warn
+from rcpkg.checks import check_magnitude, check_number, counting, feature_name, refuse_labels, warn
 from rcpkg.choice import folds
 from rcpkg.columns import in_columns
 from rcpkg.discretization import MDLDiscretizer
@@ -104,6 +105,7 @@ class TableColumns(TransformerMixin, Estimator):
         frame = as_frame(X, self._levels)
         self.columns_ = _columns_of(frame) if self.columns is None else self.columns
         numbers = frame[self.columns_.numbers].astype(float)
+        check_magnitude(numbers.to_numpy(), fitting=True, names=numbers)
         self._unseen = [name for name in frame if frame[name].isna().all()]  # in a fold, say: of no kind
         self._text = [name for name in frame if not pd.api.types.is_numeric_dtype(frame[name].dtype)]
         self._known, self._range = list(frame.columns), (numbers.min().to_numpy(), numbers.max().to_numpy())
@@ -133,9 +135,14 @@ class TableColumns(TransformerMixin, Estimator):
 
 def levels_of(X: Any) -> dict[str, list[Any]]:
     """The categories of the columns of a frame of pandas that are ordered, by their names."""
-    columns = X.rename(columns=str).items() if isinstance(X, pd.DataFrame) else ()
+    columns = _named(X).items() if isinstance(X, pd.DataFrame) else ()
     ordered = {name: x.dtype for name, x in columns if isinstance(x.dtype, pd.CategoricalDtype) and x.dtype.ordered}
     return {name: dtype.categories.tolist() for name, dtype in ordered.items()}
+
+
+def _named(X: pd.DataFrame) -> pd.DataFrame:
+    """The frame with names of its columns that are text, also where they have several levels."""
+    return X.set_axis([*map(str, X.columns)], axis=1).reset_index(drop=True)
 
 
 def as_frame(X: Any, levels: dict[str, list[Any]] | None = None) -> pd.DataFrame:
@@ -144,13 +151,14 @@ def as_frame(X: Any, levels: dict[str, list[Any]] | None = None) -> pd.DataFrame
     Ordered categories stay what they are or, given their ``levels`` in training, are their places among these, whatever
     levels rows to predict declare; NaN where they are none of them.
     """
-    given = X.rename(columns=str).reset_index(drop=True) if isinstance(X, pd.DataFrame) else None
+    given = _named(X) if isinstance(X, pd.DataFrame) else None
     X = in_columns(X if given is None else given)
     if not isinstance(X, pd.DataFrame):
-        if (X.ndim if hasattr(X, "ndim") else np.asarray(X).ndim) != 2:
-            raise ValueError(f"X must be a table of rows, an array or a frame; got {type(X).__name__}")
+        if issparse(X) or (X.ndim if hasattr(X, "ndim") else np.asarray(X).ndim) != 2:
+            dense = ", of which X.toarray() makes one" * issparse(X)
+            raise ValueError(f"X must be a table of rows, an array or a frame; got {type(X).__name__}{dense}")
         X = pd.DataFrame(np.asarray(X)).infer_objects()
-    frame = X.rename(columns=str).reset_index(drop=True)
+    frame = _named(X)
     if levels is None:
         return frame.assign(**{name: given[name] for name in levels_of(given)})  # of which numbers have become floats
     for name in levels.keys() & set(frame.columns):

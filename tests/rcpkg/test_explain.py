@@ -205,7 +205,9 @@ def test_what_was_taken_of_a_table_is_explained_by_the_columns_that_it_has():
     [
         (lambda m, X: contributions(m, X, "sampled"), "method must be 'hidden' or 'shapley'"),
         (lambda m, X: contributions(m, X[:, :2]), "3 features"),
-        (lambda m, X: sufficient_sets(m, X, 1.0), "level must be less than 1"),
+        (lambda m, X: contributions(m, X[0]), "Expected 2D array, got 1D array"),
+        (lambda m, X: sufficient_sets(m, pd.Series(X[0])), "is a series: one row of a frame is"),
+        (lambda m, X: sufficient_sets(m, X, 1.0), "level must be a finite number > 0 and < 1"),
         (lambda m, X: sufficient_sets(m, X, 0.0), "level must be a finite number > 0"),
         (lambda m, X: sufficient_sets(m, X, max_size=-1), "max_size must be an integer >= 0"),
     ],

@@ -5,11 +5,14 @@ import pandas as pd
 import pytest
 from model_cases import refused
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_array
 from scipy.stats import t as student
+from sklearn import config_context
 from sklearn.datasets import load_iris
 from sklearn.dummy import DummyClassifier
+from sklearn.linear_model import LinearRegression
 
-from rcpkg import QDA, RiskCalibration, Rows, compare, mask_copies
+from rcpkg import QDA, SVMKNN, RiskCalibration, Rows, compare, mask_copies
 from rcpkg.rivals import BOOSTING, LOGISTIC, ON_COPIES, OURS, _card, _verdict, rivals
 from rcpkg.table import TableColumns
 
@@ -45,9 +48,14 @@ def test_copies_of_ordered_categories_have_their_values(levels):
 
 
 def test_what_is_no_table_is_not_compared():
-    for X in (Rows.from_arrays(np.eye(4), np.arange(4)), np.arange(4.0)):
+    for X in (Rows.from_arrays(np.eye(4), np.arange(4)), np.arange(4.0), csr_array(np.eye(4))):
         for call in (compare, mask_copies):
             refused("X must be a table of rows, an array or a frame; got", call, X, np.arange(4) % 2)
+
+
+def test_what_gives_no_probabilities_is_not_compared():
+    for other in (SVMKNN(), LinearRegression()):
+        refused("estimator must be a classifier with predict_proba; got", compare, *mixed(), other)
 
 
 @pytest.mark.parametrize("rate", [0.2, 0.7])
@@ -63,16 +71,22 @@ def test_copies_hide_at_the_rate(rate):
 
 
 def test_copies_refuse_what_is_no_rate():
-    refused("rates must", mask_copies, *mixed(), rates=1.5)
+    for rate in 1.0, 1.5:
+        refused("rates must be a finite number >= 0 and < 1", mask_copies, *mixed(), rates=rate)
+    refused("hidden must be a finite number >= 0 and < 1", compare, *mixed(), hidden=30)
     refused("200 rows and y 3", mask_copies, mixed()[0], [0, 1, 0])
 
 
-def test_rivals_take_gaps_and_new_categories():
+@pytest.mark.parametrize("output", ["default", "pandas", "polars"])
+def test_rivals_take_gaps_and_new_categories(output):
+    if output != "default":
+        pytest.importorskip(output)
     X, y = mixed()
     for rival in rivals().values():
         frame = TableColumns().fit(X).transform(X)
         frame = frame.assign(kind=np.where(np.arange(len(X)) < 150, frame.kind, "c")).mask(frame == "b")
-        P = rival.fit(frame[:150], y[:150]).predict_proba(frame)
+        with config_context(transform_output=output):
+            P = rival.fit(frame[:150], y[:150]).predict_proba(frame)
         assert np.isfinite(P).all()
 
 

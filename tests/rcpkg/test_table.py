@@ -116,8 +116,20 @@ def test_columns_of_gaps_are_left_out_and_dates_are_refused():
         columns = TableColumns().fit(X.assign(nothing=np.nan))
     assert "nothing" not in columns.transform(X.assign(nothing=1.0))
     refused("dates", TableColumns().fit, X.assign(day=pd.Timestamp("2020-01-01")))
+    for huge in 1e200, -1e300:
+        odd = X.assign(size=np.where(np.arange(len(X)) < 9, huge, X["size"]))
+        with pytest.raises(ValueError, match=r"X holds 1e\+\d00 in feature 'size', whose square overflows: rescale"):
+            TableColumns().fit(odd)
     with pytest.raises(ValueError, match="missing values only"), pytest.warns(UserWarning):
         TableColumns().fit(pd.DataFrame({"a": [np.nan, np.nan]}))
+
+
+def test_names_of_two_levels_are_names_like_others():
+    """As `pivot` and `agg` of pandas make them."""
+    X = pd.DataFrame({("size", 1): [0.5, 1.5, 2.5], ("kind", "of"): ["a", "b", "a"]})
+    columns = TableColumns().fit(X)
+    assert columns.columns_.numbers == ["('size', 1)"] and columns.columns_.categories == ["('kind', 'of')"]
+    assert columns.transform(X).columns.tolist() == ["('size', 1)", "('kind', 'of')"]
 
 
 @pytest.mark.parametrize("names", [["a", "a"], [1, "1"]])
