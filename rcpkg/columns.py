@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from datetime import date, time, timedelta
 from decimal import Decimal
+from fractions import Fraction
 from functools import cache
 from numbers import Complex, Integral, Real
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -45,6 +46,7 @@ _OF_TYPES = (
     ((date, time, np.datetime64, pd.Period), DATES),
     ((Collection, np.ndarray, np.void), NESTED),
 )
+EXACT = {Decimal: "decimal numbers", Fraction: "fractions"}  # numbers that are no labels
 _OF_KINDS = {"M": DATES, "m": DURATIONS, "c": COMPLEX, "S": BYTES, "V": NESTED}  # of dtypes of numpy
 
 
@@ -300,8 +302,8 @@ def as_labels(y: Any, name: str = "y") -> Any:
     if np.any(missing):
         raise ValueError(f"Input {name} contains NaN or other missing labels: leave these rows out")
     odd = sorted(kinds - ARITHMETIC - {TEXT})
-    if not odd and Decimal in set(map(type, labels if labels.dtype.kind == "O" else ())):
-        odd = ["decimal numbers"]
+    if not odd and labels.dtype.kind == "O":
+        odd = [EXACT[of] for of in EXACT.keys() & set(map(type, labels))]
     if odd:
         raise ValueError(f"{name} holds {odd[0]}, which are no labels: make them text with astype(str)")
     if len(kinds) > 1 and kinds != {INTEGERS, NUMBERS}:
@@ -309,9 +311,10 @@ def as_labels(y: Any, name: str = "y") -> Any:
             f"{name} holds {TEXT if TEXT in kinds else BOOLEANS} and other labels: make all of it text with astype(str)"
         )
     if labels.dtype.kind == "O" and len(labels) and kinds != {TEXT}:
-        exact = labels.tolist()
+        exact = [int(label) for label in labels] if kinds == {INTEGERS} else labels.tolist()  # of one type
         labels = np.array(exact)
-        if labels.dtype.kind not in "biuf" or labels.tolist() != exact:  # floats of large integers
+        expected = "iu" if kinds == {INTEGERS} else "bf"
+        if labels.dtype.kind not in expected or labels.tolist() != exact:  # floats of large integers
             raise ValueError(
                 f"{name} holds integers beyond 64 bits, or that floats cannot tell apart: make them text by astype(str)"
             )

@@ -1,7 +1,7 @@
 """Conditionally independent blocks of features, each with a model of its own."""
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from copy import copy
 from dataclasses import field
 from functools import partial
@@ -50,6 +50,8 @@ def _column_numbers(chosen: Any, d: int, names: NDArray | None) -> NDArray[np.in
     try:
         if isinstance(chosen, pd.Series) and chosen.dtype == bool:
             refuse_labels("a mask of columns", chosen, SimpleNamespace(feature_names_in_=getattr(X, "columns", ())))
+        if isinstance(chosen, Collection) and not isinstance(chosen, str | np.ndarray):
+            chosen = list(chosen)  # of polars, say
         every = isinstance(chosen, slice) and chosen == slice(None)  # which is taken for a slice of names
         columns = _get_column_indices(X, slice(0, None) if every else chosen)
         if np.ndim(columns) > 1:

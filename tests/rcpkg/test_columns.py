@@ -276,6 +276,13 @@ def use(model, X):
     return model.predict(X) if hasattr(model, "predict") else model.transform(X)
 
 
+@pytest.mark.parametrize("chosen", [["it"], [False, True]])
+def test_blocks_choose_columns_by_series_of_polars(chosen):
+    X = frame(SIZE**2)
+    found = ProductModel([("n", QDA(), pl.Series(chosen))]).fit(X, Y).predict_proba(X)
+    assert_array_equal(found, ProductModel([("n", QDA(), [1])]).fit(X, Y).predict_proba(X))
+
+
 # labels ---------------------------------------------------------------------------------------------------------------
 
 NO_LABELS = "which are no labels: make them text with astype"
@@ -357,7 +364,7 @@ def test_labels_are_what_they_hold(container, labels):
         assert_array_equal(streamed.classes_, outcome)
 
 
-@pytest.mark.parametrize("labels", [[2**63, 2**63 + 1, -1], [2**53, 2**53 + 1, 0.5]])
+@pytest.mark.parametrize("labels", [[2**63, 2**63 + 1, -1], [2**63, 2**62, -1], [2**53, 2**53 + 1, 0.5]])
 def test_labels_are_never_rounded(labels):
     """numpy makes floats of integers of both signs beyond 63 bits, and of integers beside floats."""
     y = [labels[i % 3] for i in range(N)]
@@ -377,6 +384,15 @@ def test_labels_are_strings_of_numpy():
     strings = np.dtypes.StringDType(na_object=None)
     assert GaussianNB().fit(SIZE[:, None], np.array(["no", "yes"], strings)[Y]).classes_.tolist() == ["no", "yes"]
     refused(LABELS["one missing"][1], GaussianNB().fit, SIZE[:, None], np.array(["no", None], strings)[Y])
+
+
+def test_labels_that_are_fractions_are_called_so():
+    for y in [Fraction(1 + k) for k in Y], pd.Series([Fraction(1 + k, 2) for k in Y]):
+        refused(f"y holds fractions, {NO_LABELS}", GaussianNB().fit, SIZE[:, None], y)
+
+
+def test_integers_of_several_types_of_numpy_stay_integers():
+    assert GaussianNB().fit(SIZE[:, None], cycled(np.int8(1), np.uint64(2))).classes_.dtype.kind == "i"
 
 
 @pytest.mark.parametrize("model", [GaussianNB(), RiskCalibration(GaussianNB(), target="generative", target_weight=1.0)])
