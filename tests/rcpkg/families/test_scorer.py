@@ -195,6 +195,18 @@ def test_what_stands_for_a_missing_value_or_for_none_that_can_be(family):
     for given in {0, 1, 2}, "102", b"\x01\x00\x02", bytearray(3), memoryview(b"102"):
         match = f"row must be a sequence of values, since the model knows no names; got {type(given).__name__}"
         refused(match, scorer.predict_proba, given)
+    for given in pl.DataFrame({"a": [1], "b": [0], "c": [2]}), pa.table({"a": [1], "b": [0], "c": [2]}):
+        refused("row must be a sequence of values", scorer.predict_proba, given)
+
+
+@pytest.mark.parametrize("name", ["GaussianNB", "LDA", "QDA"])
+def test_rows_too_far_off_and_infinite_ones(name):
+    model = fitted(name).model
+    for row in [-np.inf, 1.0, 1.0], [1.0, None, np.inf]:
+        refused("contains infinity", model.predict_proba, [row])
+        refused("row holds infinity", model.scorer().predict_proba, row)
+    for row in [-1e200, 1.0, 1.0], [1e200, None, 1.0]:
+        assert_array_equal(model.scorer().predict_proba(row), model.predict_proba([row])[0])
 
 
 def test_steps_before_a_model_are_no_part_of_a_scorer():
