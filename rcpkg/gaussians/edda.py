@@ -66,7 +66,8 @@ def _iterate(sweep: Callable, data: tuple[Array, ...], state: tuple[Array, ...],
     final = tuple(np.empty_like(part) for part in state)
     active, previous = np.arange(len(state[0])), np.full(len(state[0]), np.inf)
     for _ in range(max_iter):
-        state, criterion = sweep(*data, *state)
+        with np.errstate(over="ignore"):  # of the weight of a feature of next to no variance
+            state, criterion = sweep(*data, *state)
         falls = previous - criterion > tol
         if not falls.all():
             for whole, part in zip(final, state):

@@ -342,7 +342,7 @@ class SVMKNN(Pooled, Classifier):
         """Decision values at x. The origin is the mean of the rows: far from it inner products lose their digits."""
         from sklearn.svm import SVC  # here, as it takes long to import
 
-        machine = SVC(kernel="linear", C=self.C, max_iter=LONGEST_RUN, **settings)
+        machine = SVC(kernel="linear", C=self.C, max_iter=LONGEST_RUN, random_state=0, **settings)
         near = self._search.X[rows]
         origin = near.mean(axis=0)
         try:

@@ -19,6 +19,7 @@ from urllib.parse import unquote
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
+from scipy.sparse import csr_array, issparse
 
 from rcpkg.capabilities import Unsupported
 from rcpkg.checks import check_number
@@ -92,7 +93,8 @@ class Rows:
     ) -> Rows:
         """Rows that are in memory, as one block, or in blocks of ``block_size`` rows."""
         weight = None if sample_weight is None else as_numbers(sample_weight, "sample_weight")
-        whole = check_lengths(Block(in_table(X), in_table(y), weight))
+        X = csr_array(X) if issparse(X) else in_table(X)
+        whole = check_lengths(Block(X, in_table(y), weight))
         if block_size is None:
             return Blocks([whole])
         check_number("block_size", block_size, 1, integer=True)

@@ -166,6 +166,11 @@ def test_edda_batches_and_absent_classes():
         assert_allclose(criterion(batch[2][1:], counts[1:], W[1:]), criterion(alone, counts[1:], W[1:]), rtol=1e-8)
 
 
+def test_edda_of_features_of_any_scale():
+    X, y = IRIS
+    assert EDDA().fit(X * [1e-120, 1e120, 1.0, 1.0], y).score(X * [1e-120, 1e120, 1.0, 1.0], y) > 0.9
+
+
 def test_edda_infeasible_models():
     counts, W = scatters((3, 30, 40), 4)  # the first class has fewer rows than features
     feasible = {model: bool(edda_covariances(counts, W, model)[1]) for model in EDDA_MODELS}

@@ -353,6 +353,13 @@ def test_svmknn_does_not_see_the_origin(shift, cost):
     assert (here == there).mean() >= 59 / 60  # a row on a boundary may change with the digits
 
 
+def test_svmknn_draws_no_numbers_of_the_user():
+    X, y = blobs(n=60)
+    before = np.random.get_state()[2]  # noqa: NPY002, how many of its numbers are taken
+    SVMKNN(n_neighbors=15).fit(X, y).predict(X)
+    assert np.random.get_state()[2] == before  # noqa: NPY002
+
+
 @pytest.mark.parametrize("estimator", ALL)
 def test_the_caller_s_arrays_stay_the_caller_s(estimator):
     X, y = blobs(n=60)

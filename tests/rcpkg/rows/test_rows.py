@@ -258,6 +258,9 @@ def test_sparse_rows(name):
     whole, parts = (clone(ML[name]).fit(Rows.from_arrays(X, y, block_size=size)) for size in (None, 7))
     assert_array_equal(parts.statistics_.ravel(), clone(ML[name]).fit(X, y).statistics_.ravel())
     assert_array_equal(parts.predict_proba(X), whole.predict_proba(X))
+    for form in "coo", "csc", "bsr", "dok", "lil":  # of which scipy does not slice all
+        same = clone(ML[name]).fit(Rows.from_arrays(X.asformat(form), y, block_size=7))
+        assert_array_equal(same.predict_proba(X), parts.predict_proba(X))
 
 
 @pytest.mark.parametrize("block_size", [53, *slow(1000)])
