@@ -15,6 +15,7 @@ from rcpkg.families.cliques import Families, TableFeatures, most_frequent
 from rcpkg.families.count_model import CategoricalParameters, CountFamily
 from rcpkg.families.family import safe_counts
 from rcpkg.families.statistics import Statistics
+from rcpkg.linalg import ratio
 
 
 class MultinomialFamily(CountFamily):
@@ -66,9 +67,10 @@ class MultinomialFamily(CountFamily):
         return f"{self._feature_name(column)} in {self._class_name(y)}"
 
     def _safe_sums(self, old: Statistics, change: Statistics, count: Array) -> Array:
-        """Changed as the class counts are, so that with rows of one length L they stay L times these."""
-        sums = safe_counts(self.families_.sums(old.cells), self.families_.sums(change.cells))
-        return sums * (count / safe_counts(old.count, change.count))[:, None]
+        """Changed as the class counts are, so that with rows of one length L they stay L times these; with others the
+        sum of all words of a class is no parameter, and by its own gradient it falls to zero."""
+        sums = safe_counts(self.families_.sums(old.cells), self.length_ * change.count[:, None])
+        return sums * ratio(count, safe_counts(old.count, change.count))[:, None]
 
     def log_joint(self, X: Array | csr_array, parameters: CategoricalParameters) -> Array:
         """log p(y) + Σ_v x_v log p(v | y), with 0 log 0 = 0, up to the multinomial coefficient of x; where counts are

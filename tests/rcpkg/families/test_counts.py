@@ -21,9 +21,12 @@ from model_cases import (
 )
 from numpy.testing import assert_allclose, assert_array_equal
 from rcbook.strict_naive_bayes import StrictCategoricalNB
+from scipy.optimize import minimize
 from scipy.sparse import coo_array, csr_array, csr_matrix
+from scipy.special import log_softmax
 from sklearn.base import clone
 from sklearn.compose import make_column_selector
+from sklearn.exceptions import ConvergenceWarning
 
 from rcpkg import (
     QDA,
@@ -40,7 +43,7 @@ from rcpkg import (
     SoftErrorCalibration,
     Statistics,
 )
-from rcpkg.calibration import Batches, Fixed, HeldOut
+from rcpkg.calibration import Batches, Fixed, HeldOut, Objective
 from rcpkg.families import safe_counts, states
 
 STRENGTHS = pytest.mark.parametrize("strength", [0.0, 2.0])
@@ -143,6 +146,31 @@ def test_counts_next_to_zero_grow_and_vanish_without_a_warning():
     with warnings.catch_warnings(action="error"):
         counts = safe_counts(np.array([1e-310, 1e-310, 2.0, 0.0]), np.array([1.0, -1.0, 1.0, 1.0]))
     assert_array_equal(counts, [1, 0, 3, 0])
+
+
+@pytest.mark.parametrize("weight", [0.01, 1.0])
+def test_calibrated_counts_of_documents_of_unequal_lengths_reach_the_optimum(weight):
+    """Also where words tell little: the counts of one class fell to zero there, and the search ended short."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 100)
+    X = rng.multinomial(rng.integers(0, 40, 100), rng.dirichlet(9 * np.ones(2), 3)[y])
+    learner = RiskCalibration(MultinomialNB(prior_strength=1.0), target_weight=weight, tol=1e-12).fit(X, y)
+    assert learner.converged_
+    target = Objective.from_estimator(clone(learner.estimator), X, y, target="pooled", target_weight=weight).target
+
+    def loss(z):
+        log_prior, log_prob = log_softmax(z[:3]), log_softmax(z[3:].reshape(3, 2), axis=1)
+        log_P = log_softmax(X @ log_prob.T + log_prior, axis=1)[np.arange(100), y].sum()
+        return -log_P - weight * (target.statistics.count @ log_prior + (target.statistics.cells * log_prob).sum())
+
+    found = np.concatenate([np.ravel(part) for part in learner.estimator_.parameters_])
+    assert loss(found) <= minimize(loss, np.zeros(9), method="BFGS").fun + 1e-6
+
+
+def test_counts_that_leave_no_class_but_one_say_that_the_search_has_ended():
+    X = 1e9 * np.array([[2, 1], [1, 2], [3, 1], [1, 1], [1, 3], [2, 2]])
+    with pytest.warns(ConvergenceWarning):
+        RiskCalibration(MultinomialNB(prior_strength=1.0)).fit(X, [0, 1, 0, 1, 1, 0])
 
 
 def test_names_unseen_and_missing_are_skipped():
@@ -404,6 +432,7 @@ def last_two(X):
         (["e", "c"], [4, 2]),
         ("b", [1]),
         (pd.Index(["b", "a"]), [1, 0]),
+        (range(1, 4), [1, 2, 3]),
         (slice("b", "d"), [1, 2, 3]),
         (slice(None, "b"), [0, 1]),
         (slice(-2, None), [3, 4]),
