@@ -81,13 +81,13 @@ class RiskCalibrationCV(Learner):
         better, then 3 and .3 times the best; with ``n_jobs`` and on large tables by folds .01, .03, … 100.
     cv : {"auto", "loo"}, int or splitter, default="auto"
         "loo": approximate leave-one-out, of a row with all of its weight. Where rows are few for the parameters its
-        log-losses are off, mostly too low, for small b, and for all b with the targets "generative" and "nested" and
-        of models whose classes share a covariance; ``cv=5`` judges all alike, the closed form too. Five folds take its
+        log-losses are off, mostly too low, for small b, and for all b with the targets "generative" and "nested" and of
+        models whose classes share a covariance; ``cv=5`` judges all alike, the closed form too. Five folds take its
         place, with "auto" of a pipeline and where the parameters of the log odds outnumber the rows or a class has two
-        to four rows, and, with "loo" with a warning, beyond 1,000 parameters or some 1e12 products, for documents of
-        unequal lengths and `Rows` of several blocks, where rows share a fold by chance and errors are judged by block.
-        Where rows have gaps the candidates learn from rows whose gaps are filled by what the closed form expects there,
-        which takes less time; those in a fold are judged as they are, and ``gaps_in_view=0.0`` leaves out the filling.
+        to four rows, and, with "loo" with a warning, beyond 1,000 parameters, for documents of unequal lengths and
+        `Rows` of several blocks, where rows share a fold by chance and errors are judged by block. Where rows have gaps
+        the candidates learn from rows whose gaps are filled by what the closed form expects there, which takes less
+        time; those in a fold are judged as they are, and ``gaps_in_view=0.0`` leaves out the filling.
     closed_form : bool, default=True
         Whether the closed form is a candidate. With "loo" it loses the rows in turn, singly or, of
         many, half a per cent at a time.
@@ -191,7 +191,7 @@ class RiskCalibrationCV(Learner):
                 f"RiskCalibrationCV(make_pipeline({step}(), model)) fits it anew in each fold"
             )
         grid, targets, rng = self._checked_weights(), self._checked_targets(), check_random_state(self.random_state)
-        view = {"gaps_in_view": self.gaps_in_view, "random_state": rng, "n_weights": len(grid)}
+        view = {"gaps_in_view": self.gaps_in_view, "random_state": rng}
 
         def paths_of(model: ClosedFormClassifier, *rows: Any, fills: bool = False) -> list[TargetPath]:
             paths = [TargetPath.from_estimator(model, target, *rows, fills=fills, **view) for target in targets]

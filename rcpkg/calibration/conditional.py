@@ -28,11 +28,9 @@ from rcpkg.calibration.constants import (
     MOST_PARAMETERS,
     MOVED,
     PATIENCE,
-    PRODUCTS,
     ROUGH,
     SAMPLE,
     STINT,
-    TEMPERS,
 )
 from rcpkg.calibration.curvature import MinimalForm, SecondMoments, Woodbury, WoodburyByDifferences
 from rcpkg.calibration.features import Features, products, squared, weighted_sums
@@ -548,10 +546,8 @@ class Conditional(Smooth):
 
     def better_start(self, point: Iterate) -> Iterate:
         """The better one of a point and of the first Newton step from a model that is sure of nothing, the target or
-        equal posteriors; where even that is better than the point, of a power of its model, too."""
-        anchor = self.anchor
-        flat = self.iterate(anchor)
-        candidates = [point, flat]
+        equal posteriors."""
+        flat = self.iterate(self.anchor)
         g = flat.evaluation.gradient
         if self.dense:
             step = self.part.curvature(None).solve(g)
@@ -559,10 +555,7 @@ class Conditional(Smooth):
             step = (1 - 1 / self.r) * Curvature.from_blocks(self.part.blocks(None)).solve(g)
         else:
             step = 0.0
-        candidates.append(self.iterate(anchor - step))
-        if flat.evaluation.value < point.evaluation.value:
-            candidates += [self.iterate(anchor + share * (point.z - anchor)) for share in TEMPERS]
-        return min(candidates, key=lambda each: each.evaluation.value)
+        return min(point, flat, self.iterate(flat.z - step), key=lambda each: each.evaluation.value)
 
 
 class Fibre(Smooth):
@@ -625,7 +618,7 @@ def conjugate(
     z = solve(rest)
     squared = rest @ z
     far, enough, search = squared > ROUGH**2, squared * np.clip(np.sqrt(squared), ROUGH**2, ROUGH) ** 2, z
-    for done in range(1, PRODUCTS + 1):
+    for done in range(1, len(g) + 1):
         bent = product(search)
         along = search @ bent
         if along <= EPS * squared:

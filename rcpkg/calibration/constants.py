@@ -33,10 +33,6 @@ RADIUS = 50.0
 #: Share of the slope that is left at the end of a step which was too short, as usual for Newton's method (Nocedal and
 #: Wright, 2006, 3.1)
 STEADY = 0.9
-#: Steps without a gain after which rounding is taken to have the say; twice makes ten more passes of no use
-STALLED = 10
-#: Powers of a model that is far too sure of itself, where a search may begin; the best of them does
-TEMPERS = (0.5, 0.2, 0.08)
 
 # What is faster -------------------------------------------------------------------------------------------------------
 # The bar of each is the race to the optimum (chapter 9). The optimum is the same: steps differ, not what they end at.
@@ -50,8 +46,9 @@ LARGEST = 1500
 #: which leave-one-out inverts a whole Hessian; the bar is `RiskCalibrationCV` on up to 1,000 rows: GaussianNB on 300
 #: rows of digits in 1.1 in place of 6.8 s.
 LARGEST_OF_MANY = 500
-#: Numbers that are kept, 400 MB: features of all rows, which beyond are formed in each pass, 1.5 times as long; and
-#: entries of the blocks of the classes, beyond which the diagonal stands for the Hessian
+#: Numbers that are kept, 400 MB: features of all rows, which beyond are formed in each pass, 1.5 times as long; entries
+#: of the blocks of the classes, beyond which the diagonal stands for the Hessian; and rows that the test of calibration
+#: draws anew, where weights repeat them
 KEPT = 5e7
 #: Rows for each coordinate, and of each class for each feature, that stand for all in a curvature. With half of them
 #: L-BFGS has more to make up for, with twice a curvature costs twice as much.
@@ -72,8 +69,6 @@ SHARED = 3
 #: Steps of L-BFGS before conjugate gradients, or on a sample, at most: on digits as naive Bayes with a ridge 66 steps
 #: become 43 with half of them and 103 with twice
 PATIENCE = 50
-#: Products of conjugate gradients, at most; of 24 fits none came near
-PRODUCTS = 200
 #: Entries for each that is not zero from where sparse products are faster, of more than `IN_CACHE`; twice either way
 #: costs a third of a pass
 SPARSE_FROM = 6
@@ -123,10 +118,6 @@ DIFFERENCE = 1e-4
 #: Parameters of the Hessian that leave-one-out inverts: beyond, folds are faster. With 2,000 `RiskCalibrationCV` of
 #: GaussianNB on 300 rows of digits takes 6 times as long.
 MOST_PARAMETERS = 1000
-#: Products of forming it for all weights, likewise: those of the largest one for a million rows times weights
-MOST_PRODUCTS = 1e12
-#: Rows that the test of calibration draws anew: of five features they are as many numbers as are kept
-LARGEST_SAMPLE = 10**7
 #: Patterns of gaps in view that are drawn for each rate and dealt out to the rows, so that many rows share the work for
 #: a pattern. Twice takes up to twice as long, half repeats patterns.
 PATTERNS = 64

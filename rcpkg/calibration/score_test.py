@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from rcpkg.base import Array, InvalidStatistics
-from rcpkg.calibration.constants import LARGEST_SAMPLE
+from rcpkg.calibration.constants import KEPT
 from rcpkg.calibration.curvature import MinimalForm
 from rcpkg.calibration.objective import log_posterior_of
 from rcpkg.checks import check_number
@@ -157,7 +157,7 @@ def null_of(
     classifier = clone(estimator)
     rows, labels, weight, _ = classifier._counting_rows(X, y, sample_weight)
     if weight is not None:
-        repeated = np.repeat(np.arange(len(labels)), _repetitions(weight))
+        repeated = np.repeat(np.arange(len(labels)), _repetitions(weight, rows.shape[1]))
         rows, labels = rows[repeated], labels[repeated]
     Y = one_hot(labels, len(classifier.classes_))
     classifier._prepare(rows)
@@ -187,14 +187,13 @@ def null_of(
     return Null(model, rows, labels)
 
 
-def _repetitions(weight: Array) -> NDArray[np.intp]:
+def _repetitions(weight: Array, n_features: int) -> NDArray[np.intp]:
     """Weights as whole numbers."""
     if np.any(weight % 1):
         raise ValueError("sample_weight must say how many times each row counts, in whole numbers")
-    if weight.sum() > LARGEST_SAMPLE:
+    if weight.sum() > (most := KEPT // n_features):
         raise ValueError(
-            f"sample_weight adds up to {weight.sum():.6g} rows, and at most {LARGEST_SAMPLE:,} are drawn anew: "
-            "pass fewer"
+            f"sample_weight adds up to {weight.sum():.6g} rows, and at most {most:,.0f} are drawn anew: pass fewer"
         )
     return weight.astype(np.intp)
 

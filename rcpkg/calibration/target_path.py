@@ -12,7 +12,7 @@ from scipy.sparse import issparse
 from rcpkg.base import Array, InvalidStatistics, log_posterior
 from rcpkg.calibration.climb import climb
 from rcpkg.calibration.conditional import Conditional, Iterate
-from rcpkg.calibration.constants import DIFFERENCE, MOST_PARAMETERS, MOST_PRODUCTS, ROUGH, SAFE_TOL, TOL
+from rcpkg.calibration.constants import DIFFERENCE, MOST_PARAMETERS, ROUGH, SAFE_TOL, TOL
 from rcpkg.calibration.curvature import MinimalForm
 from rcpkg.calibration.newton import SharedNewton
 from rcpkg.calibration.objective import Objective, check_each, log_posterior_of, target_parameters
@@ -44,7 +44,6 @@ class TargetPath:
         objective: Objective,
         prepared: Family | None = None,
         target: str | ClosedFormClassifier | None = None,
-        n_weights: int = 1,
     ) -> None:
         self.objective, self.prepared, self.target = objective, prepared, target
         self.lack, self.gaps, self.path, self.conditional = "", False, None, None
@@ -63,8 +62,8 @@ class TargetPath:
         except Unsupported as error:
             self.lack = str(error)
             return
-        if F.form.size > MOST_PARAMETERS or F.rows * F.form.size**2 * n_weights > MOST_PRODUCTS:
-            self.lack = f"{F.form.size} parameters and {F.rows} rows are more than its Hessians are made for"
+        if F.form.size > MOST_PARAMETERS:
+            self.lack = f"{F.form.size} parameters are more than its Hessians are made for"
 
     @classmethod
     def from_estimator(
@@ -72,12 +71,11 @@ class TargetPath:
         model: ClosedFormClassifier,
         target: str | ClosedFormClassifier,
         *rows: Any,
-        n_weights: int = 1,
         gaps_in_view: Any = None,
         random_state: np.random.RandomState | None = None,
         fills: bool = False,
     ) -> Self:
-        """The path of ``n_weights`` weights of a target on validated ``rows`` with class numbers: `Rows`, for which the
+        """The path over weights of a target on validated ``rows`` with class numbers: `Rows`, for which the
         ``model`` is prepared, or arrays (X, y) or (X, y, sample_weight), for which a copy of it is.
 
         ``gaps_in_view`` as in `RiskCalibration`. With ``fills`` that of the rows with what is missing filled by what
@@ -89,11 +87,11 @@ class TargetPath:
             rows = (Rows.from_arrays(*rows),)
         view = {"gaps_in_view": gaps_in_view, "random_state": random_state}
         objective = Objective.from_rows(model, *rows, target=target, target_weight=1.0, **view)
-        path = cls(objective, model.family_, target, n_weights=n_weights)
+        path = cls(objective, model.family_, target)
         if not (fills and path.gaps and can(path.prepared, MARGINALS)):
             return path
         fill = partial(filled_block, copy(path.prepared), path.prepared.parameters(objective.labels))
-        return cls.from_estimator(model, target, rows[0].map(fill), n_weights=n_weights)
+        return cls.from_estimator(model, target, rows[0].map(fill))
 
     def follow(self, b: float, tol: float = TOL, safe_tol: float = SAFE_TOL) -> Path:
         """The path to the optimum of the weight b, from where others predict it or the start of b, to where a step

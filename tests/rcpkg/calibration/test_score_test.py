@@ -161,7 +161,7 @@ def test_bad_input_is_named():
     refused("n_bootstrap must be", calibration_test, QDA(), X, y, n_bootstrap=0)
     with pytest.raises(ValueError, match="sample_weight must say how many times each row counts, in whole numbers"):
         calibration_test(QDA(), X, y, sample_weight=np.full(len(y), 0.5))
-    with pytest.raises(ValueError, match="sample_weight adds up to 9e\\+10 rows, and at most 10,000,000 are drawn"):
+    with pytest.raises(ValueError, match="sample_weight adds up to 9e\\+10 rows, and at most 16,666,666 are drawn"):
         calibration_test(QDA(), X, y, sample_weight=np.full(len(y), 1e9))
     refused("sample_weight must hold numbers, one a row", calibration_test, QDA(), X, y, sample_weight=["one"] * len(y))
     refused("feature 0 holds missing values", calibration_test, QDA(), np.where(X > 1, np.nan, X), y)

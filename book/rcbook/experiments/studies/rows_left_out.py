@@ -22,7 +22,7 @@ WEIGHTS = (0.01, 0.1, 1.0, 10.0, 100.0)
 def newton(estimator: ConjugateClassifier, X: Array, y: NDArray[np.intp]) -> TargetPath:
     """The path of the pooled target's weights."""
     model = clone(estimator)
-    return TargetPath.from_estimator(model, "pooled", *model._check_X_y(X, y), n_weights=len(WEIGHTS))
+    return TargetPath.from_estimator(model, "pooled", *model._check_X_y(X, y))
 
 
 def losses(estimator: ConjugateClassifier, X: Array, y: NDArray[np.intp]) -> dict[tuple[float, str], float]:
