@@ -16,7 +16,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from rcpkg.base import SMALL, Array, constructed, one_thread_if_small
 from rcpkg.calibration._docs import documented
-from rcpkg.calibration.constants import FOLD_TOL, WORTH
+from rcpkg.calibration.constants import WORTH
 from rcpkg.calibration.in_view import check_in_view, copies
 from rcpkg.calibration.learner import Learner, is_pipeline
 from rcpkg.calibration.left_out import (
@@ -364,8 +364,7 @@ class RiskCalibrationCV(Learner):
                 from sklearn.metrics import check_scoring
 
                 scorer = check_scoring(self, self.scoring)
-            tol = FOLD_TOL if isinstance(self.cv, str) else 0.0
-            judge = partial(by_folds, folds, scorer, self.n_jobs, tol)
+            judge = partial(by_folds, folds, scorer, self.n_jobs)
             first = first if walks else whole
             found = judge(first)
             validation = f"{found.n_folds} folds"

@@ -104,8 +104,8 @@ AHEAD = 0.01
 WORSE = 2 * AHEAD
 #: That a weight must gain over the last for the next one, or a warning, to be worth while
 WORTH = AHEAD / 10
-#: Ends folds that take the place of leave-one-out, times the share of the target in all rows: half of it bounds what
-#: the objective lacks a row, far below the standard error of a log-loss
+#: Ends safe steps in folds, times the share of the target in all rows: half of it bounds what the objective lacks a
+#: row, far below the standard error of a log-loss
 FOLD_TOL = 1e-4
 #: That say nothing: what rounding may cost a model on its way along the directions that no row sees, and where safe
 #: steps in folds of rows with gaps end, of which each takes longer
