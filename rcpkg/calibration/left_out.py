@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -13,15 +13,16 @@ from rcpkg.base import Array, GenerativeClassifier, InvalidStatistics, log_poste
 from rcpkg.calibration.climb import climb
 from rcpkg.calibration.conditional import Conditional, Iterate
 from rcpkg.calibration.constants import AHEAD, BLOCKS, DIFFERENCE, FOLD_TOL, LOOKED_AT, PROBES, ROUGH, SAFE_TOL, WORSE
-from rcpkg.calibration.curvature import Woodbury
+from rcpkg.calibration.curvature import Woodbury, WoodburyByDifferences
 from rcpkg.calibration.objective import Objective, log_posterior_of, rows_at, target_parameters
 from rcpkg.calibration.rules import row_losses
 from rcpkg.calibration.steps import Safe
 from rcpkg.calibration.stops import Path, Stop
-from rcpkg.calibration.target_path import NotConverged, TargetPath, fall_of_scores, filled_rows
+from rcpkg.calibration.target_path import NotConverged, TargetPath, filled_rows, system_of_scores
 from rcpkg.checks import warn
 from rcpkg.choice import FOLDS
 from rcpkg.families import ClosedFormClassifier, Family, Unsupported, one_hot
+from rcpkg.linalg import IN_CACHE
 from rcpkg.rows import Block, Blocks, Rows
 
 FREQUENCIES, CLOSED_FORM = "frequencies", "closed_form"
@@ -198,8 +199,13 @@ def closed_form_left_out(F: Objective, family: Family) -> Array:
 def closed_form_on_blocks(F: Objective, family: Family, n_blocks: int) -> Iterator[tuple[slice, Array]]:
     """The rows of each of at most ``n_blocks`` blocks, and log p(y | x) of the closed form without them."""
     counting = F.rows.only("the closed form without each row").weights(len(family.classes_))
-    for first in range(min(len(F.y), n_blocks)):
+    n_blocks = min(len(F.y), n_blocks)
+    at_once = family.log_posterior_without_blocks(F.X, counting, F.labels, n_blocks)
+    for first in range(n_blocks):
         rows = slice(first, None, n_blocks)
+        if at_once is not None:
+            yield rows, at_once[rows]
+            continue
         X = rows_at(F.X, rows)
         try:
             parameters = family.parameters(F.labels - family.statistics(X, counting[rows]))
@@ -209,10 +215,14 @@ def closed_form_on_blocks(F: Objective, family: Family, n_blocks: int) -> Iterat
             yield rows, log_posterior_of(family, X, parameters)
 
 
+def shares(weight: Array | None, n: int) -> Array:
+    """The part of each of n rows in a mean by their weights, if any."""
+    return np.full(n, 1 / n) if weight is None else weight / weight.sum()
+
+
 def mean_and_error(losses: Array, share: Array | None) -> tuple[Array, Array]:
     """Means of losses (…, n), and their standard errors."""
-    share = np.full(losses.shape[-1], 1.0) if share is None else share
-    share = share / share.sum()
+    share = shares(share, losses.shape[-1])
     mean = losses @ share
     with np.errstate(invalid="ignore"):  # the closed form may have an infinite loss
         return mean, np.sqrt(((losses - mean[..., None]) ** 2) @ share**2)
@@ -227,8 +237,10 @@ def warn_of_rivals(losses: Array, of_frequencies: Array, of_closed_form: Array |
         if of_rival is None:
             return
         gain, error = mean_and_error(of_rival - losses, share)
+        if gain + behind > n_errors * error:
+            continue
         loss, base = (mean_and_error(each, share)[0] for each in (losses, of_rival))
-        if not gain + behind > n_errors * error and np.isfinite(base):
+        if np.isfinite(base):
             warn(
                 f"rows left out do not show that this model does better than {name}: log-loss {loss:.3f} with it, "
                 f"{base:.3f} without (standard error of the difference {error:.2g}); {remedy}"
@@ -268,14 +280,16 @@ def warn_of_optimum(path: Path, prepared: Family, target: str | ClosedFormClassi
         losses = seen + optimism(point, prepared, target, seen)
     except (Unsupported, InvalidStatistics, NotConverged, np.linalg.LinAlgError):
         return
-    loss, blocks = np.average(losses, weights=F.weight), closed_form_on_blocks(F, prepared, FOLDS)
-    of_closed_form = row_losses(log_posterior_of(prepared, F.X, F.closed_form or prepared.parameters(F.labels)), F.y)[2]
-    closed = np.average(of_closed_form, weights=F.weight)
+    share = shares(F.weight, n)
+    loss, blocks = share @ losses, closed_form_on_blocks(F, prepared, FOLDS)
+    log_P = log_posterior_of(prepared, F.X, F.closed_form or prepared.parameters(F.labels))
+    of_closed_form = -log_P[np.arange(n), F.y]
+    closed = share @ of_closed_form
     # where it is ahead no longer it is no rival: the losses of further blocks would hardly ever fall
     while loss - closed > AHEAD and (block := next(blocks, None)):
         rows, log_P = block
-        of_closed_form[rows] = row_losses(log_P, F.y[rows])[2]
-        closed = np.average(of_closed_form, weights=F.weight)
+        of_closed_form[rows] = -log_P[np.arange(len(log_P)), F.y[rows]]
+        closed = share @ of_closed_form
     if loss - closed > AHEAD:
         warn(
             f"rows left out speak against calibration: log-loss {closed:.3f} of the closed form as it is, {loss:.3f} "
@@ -305,19 +319,28 @@ def optimism(point: Iterate, prepared: Family, target: str | ClosedFormClassifie
     before = log_posterior((F.data.coefficients(F.scored(point.z)) @ features).T, equal)
     A = covariances_of_scores(point, features, index) / F.size
     P, weight = np.exp(before), np.ones(len(index)) if F.data.weight is None else F.data.weight[index]
-    lost = A[range(len(index)), y] - (A @ P[:, :, None])[:, :, 0]
-    after = log_posterior(before - fall_of_scores(A, P, lost, weight[:, None]), equal)
-    risen = (before - after)[range(len(y)), y]
+    mean, rows = (A @ P[:, :, None])[:, :, 0], np.arange(len(index))
+    inverse = np.linalg.inv(system_of_scores(A, P, weight[:, None])) * weight[:, None, None]
+    after = log_posterior(before - (inverse @ (A[rows, y] - mean)[:, :, None])[:, :, 0], equal)
+    risen = (before - after)[rows, y]
     if isinstance(target, str) and F.size > (1 + ROUGH) * F.total_weight:
-        by_score = fall_of_scores(A, P, one_hot(y, r) - np.exp(after), weight[:, None], transposed=True)
-        signs = np.random.default_rng(0).choice((-1.0, 1.0), size=(PROBES, len(index)))
-        pulled = point.curvature.solve(pulls_along(point, prepared, target, index, signs))[F.of_scores]
+        by_score = ((one_hot(y, r) - np.exp(after))[:, None] @ inverse)[:, 0]
+        signs = signs_by_chance(PROBES, len(index))
+        pulls, curvature = pulls_along(point, prepared, target, index, signs), point.curvature
+        by_scores = isinstance(curvature, WoodburyByDifferences)
+        pulled = curvature.solve_for_scores(pulls) if by_scores else curvature.solve(pulls)[F.of_scores]
         falls = pulled.T.reshape(PROBES, F.data.free, -1) @ features / F.size  # of the scores, (PROBES, free, n)
         of_target = (falls * by_score[:, r - F.data.free :].T * (signs * times)[:, None]).sum() / PROBES
         risen = risen + max(of_target, 0.0) / (times @ weight)
     of_all = np.full(F.rows, np.average(risen[half:], weights=weight[half:]) if len(index) > half else 0.0)
     of_all[index] = risen
     return of_all
+
+
+@lru_cache(maxsize=8)
+def signs_by_chance(n_draws: int, n: int) -> Array:
+    """Signs, (``n_draws``, n), the same ones each time."""
+    return 2.0 * np.random.default_rng(0).integers(0, 2, size=(n_draws, n)) - 1
 
 
 def covariances_of_scores(point: Iterate, features: Array, index: NDArray[np.intp]) -> Array:
@@ -330,12 +353,18 @@ def covariances_of_scores(point: Iterate, features: Array, index: NDArray[np.int
     if isinstance(curvature, Woodbury):
         of_scores[:] = curvature.covariances_of_scores(features, index)
     elif not curvature.ends:
-        # scores are the last coordinates, whose part of L alone whitens them
+        # scores are the last coordinates, whose part of L alone whitens them, and those of a class begin with zeros,
+        # which stay: a few classes at a time spare half of the work where it is large
         factor, first = curvature.factors[0], F.of_scores.start
-        scores = np.zeros((free, K, free, n))
-        scores[range(free), :, range(free)] = features
-        last = factor._replace(lower=np.asfortranarray(factor.lower[first:, first:]))
-        white = last.whiten(scores.reshape(free * K, -1), overwrite=True).reshape(-1, free, n).transpose(2, 1, 0)
+        white, step = np.zeros((free * K, free, n)), -(-free // 4) if n * (free * K) ** 2 > IN_CACHE else free
+        for c in range(0, free, step):
+            classes = range(min(step, free - c))
+            scores = np.zeros((free - c, K, len(classes), n))
+            scores[classes, :, classes] = features
+            last = factor._replace(lower=np.asfortranarray(factor.lower[first + c * K :, first + c * K :]))
+            found = last.whiten(scores.reshape((free - c) * K, -1), overwrite=True)
+            white[c * K :, c : c + step] = found.reshape(-1, len(classes), n)
+        white = white.transpose(2, 1, 0)
         of_scores[:] = white @ white.mT
     else:  # of each class alone
         for c, factor in zip(range(free), curvature.factors):
@@ -345,19 +374,23 @@ def covariances_of_scores(point: Iterate, features: Array, index: NDArray[np.int
 
 def evenly(n: int, most: int) -> NDArray[np.intp]:
     """At most so many of n places, evenly."""
-    return np.unique(np.linspace(0, n - 1, min(n, most)).astype(np.intp)) if n > 0 else np.empty(0, np.intp)
+    return np.arange(n) if n <= most else np.linspace(0, n - 1, most).astype(np.intp)
 
 
 def pulls_along(point: Iterate, prepared: Family, target: str, index: NDArray[np.intp], signs: Array) -> Array:
     """b ∂(s̄ − m̄ μ) in coordinates along Σ_i ε_i s(x_i, y_i) of some rows, a column for each row of ``signs`` ε, which
     leave no count below zero."""
     F, source = point.objective, point.objective.source
-    mean, pulls = F.form.mean(point.parameters), np.zeros((len(signs), F.form.size))
-    counting = source.rows.only("a target without a row").weights(len(prepared.classes_))[index]
-    X = rows_at(source.X, index)
+    pulls, X = np.zeros((len(signs), F.form.size)), source.X
+    counting = source.rows.only("a target without a row").weights(len(prepared.classes_))
+    if len(index) < len(counting):
+        X, counting = rows_at(X, index), counting[index]
+    else:  # all rows, which may stay where they are
+        signs = signs[:, np.argsort(index)]
     for pull, sign in zip(pulls, signs):
         further = prepared.statistics(X, counting * sign[:, None])
         parameters, size = target_parameters(prepared, source.labels - DIFFERENCE * further, target)
-        drawn = size * F.form.sums(prepared.mean_parameters(parameters))
-        pull[:] = F.joint.statistics - drawn - (source.target.size - size) * mean
+        pull[:] = F.joint.statistics - size * F.form.sums(prepared.mean_parameters(parameters))
+        if size != source.target.size:
+            pull -= (source.target.size - size) * F.form.mean(point.parameters)
     return source.target.weight / DIFFERENCE * (F.form.differences(pulls) if F.dense else pulls).T

@@ -258,7 +258,7 @@ class Objective:
         if target_weight:
             drawn = target_of(family, labels, target, target_weight)
             # the prior has made the target, which takes its place: μ is then s/m, as the pull m̄μ = (m̄/m) s says
-            return cls(family.without_prior(), rows, target=drawn, **given)
+            return cls(family.without_prior(), rows, target=drawn, closed_form=closed_form, **given)
         if keep_prior or not family.has_prior:
             return cls(family, rows, closed_form=closed_form, **given)
         if can(family, "distances of joint models"):

@@ -303,15 +303,18 @@ def _filled(family: Family, X: Array, expected: Any) -> Array:
     return np.where(np.isnan(filled), expected, filled)
 
 
-def fall_of_scores(A: Array, P: Array, lost: Array, weight: Array, transposed: bool = False) -> Array:
-    """(1 − A_i V_i)⁻¹ w_i ``lost``_i for each row i, shape (n, r), V_i = w_i (diag p_i − p_i p_iᵀ); or with the inverse
-    ``transposed``."""
-    system = np.einsum("nab,nb->na", A, P)[:, :, None] - A  # 1 − A V, as A V = (A − A p 1ᵀ) w diag p
+def system_of_scores(A: Array, P: Array, weight: Array) -> Array:
+    """1 − A_i V_i for each row i, shape (n, r, r), V_i = w_i (diag p_i − p_i p_iᵀ)."""
+    system = np.einsum("nab,nb->na", A, P)[:, :, None] - A  # as A V = (A − A p 1ᵀ) w diag p
     system *= (weight * P)[:, None]
-    system[:, range(P.shape[1]), range(P.shape[1])] += 1
-    system = np.swapaxes(system, 1, 2) if transposed else system
+    system += np.eye(P.shape[1])
+    return system
+
+
+def fall_of_scores(A: Array, P: Array, lost: Array, weight: Array) -> Array:
+    """(1 − A_i V_i)⁻¹ w_i ``lost``_i for each row i, shape (n, r)."""
     try:
-        return np.linalg.solve(system, (lost * weight)[:, :, None])[:, :, 0]
+        return np.linalg.solve(system_of_scores(A, P, weight), (lost * weight)[:, :, None])[:, :, 0]
     except np.linalg.LinAlgError:
         raise NotConverged("a row alone decides a parameter") from None
 

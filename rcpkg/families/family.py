@@ -102,6 +102,13 @@ class Family(ClassPrior):
         """Statistics of the rows so far in the form that these further rows ask for (states that are new)."""
         return statistics
 
+    def log_posterior_without_blocks(
+        self, X: Any, weights: Array, statistics: Statistics, n_blocks: int
+    ) -> Array | None:
+        """log p(y | x), (n, r), of encoded rows at the parameters of ``statistics`` without those of their block, rows
+        i, i + ``n_blocks``, …, for all blocks at once; None where blocks had better be taken one by one."""
+        return None
+
     def encode(self, X: Array) -> Any:
         """Training rows in the form in which ``statistics`` and ``log_joint`` are fastest."""
         return X

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rcpkg.base import Array, InvalidStatistics, constructed
+from rcpkg.base import Array, InvalidStatistics, constructed, log_posterior
 from rcpkg.checks import LARGEST, LEAST_SPREAD, check_number, feature_name, gaps_refused, warn
-from rcpkg.families.blocks import Blocks, Distances
+from rcpkg.families.blocks import Blocks, Distances, Fault, shape_of
 from rcpkg.families.constants import BLOCK, FAR_MEAN, FUSED_CLASSES_PER_FEATURE, STEEPEST, TYPICAL_ROWS
 from rcpkg.families.em import run_em
 from rcpkg.families.family import equal_class_weights, safe_class_counts
@@ -47,7 +47,7 @@ class GaussianFamily(GaussianPrior):
     @property
     def shape(self) -> Blocks:
         """The shape of covariances; no features depend on each other where none varies."""
-        return Blocks(self.shared, self.independent or not getattr(self, "varying_", np.True_).any())
+        return shape_of(self.shared, self.independent or not getattr(self, "varying_", np.True_).any())
 
     @property
     def _remedies(self) -> str:
@@ -169,6 +169,50 @@ class GaussianFamily(GaussianPrior):
                 joint[gaps] = log_prior - 0.5 * (squares + log_det + seen * LOG_2PI)
             joint[np.isnan(joint)] = -np.inf
         return joint
+
+    @np.errstate(over="ignore", invalid="ignore", divide="ignore")
+    def log_posterior_without_blocks(
+        self, X: Array, weights: Array, statistics: Statistics, n_blocks: int
+    ) -> Array | None:
+        """By `parameters` and `log_joint` with an axis for the block; None where rows lack values or a block leaves no
+        model, and where rows are so many that calls of numpy cost little.
+
+        The bar is the share of a fit of the sentence that rows left out say, a fifth: for LDA on 345 rows of
+        liver_disorder five blocks in a third of the time. A test compares it with blocks that are taken one by one.
+        """
+        X, form, (n, r) = self.encode(X), self.shape, weights.shape
+        d, size = X.shape[1], -(-n // n_blocks)
+        large = r * d * max(n, n_blocks * (1 if form.independent else d)) > IN_CACHE
+        if large or not d or self._incomplete or self.priors is not None or np.isnan(X.sum()):
+            return None
+        x, W = np.zeros((size * n_blocks, d)), np.zeros((size * n_blocks, r))
+        x[:n], W[:n] = X - self._origin, weights
+        x, W = (part.reshape(size, n_blocks, -1).swapaxes(0, 1) for part in (x, W))
+        of_second = (W.sum(axis=2, keepdims=True) if form.shared else W).mT
+        count, first = statistics.count - W.sum(axis=1), statistics.first - W.mT @ x
+        squares = of_second @ (x * x) if form.independent else (x[:, None] * of_second[..., None]).mT @ x[:, None]
+        second = form.by_class(statistics.second) - squares
+        if not (count > 0).all():
+            return None
+        mean = first / count[:, :, None]
+        between = first * mean if form.independent else first[..., None] * mean[..., None, :]
+        between = between.sum(axis=1, keepdims=True) if form.shared else between
+        weight = self.prior_strength + (count.sum(axis=1, keepdims=True) if form.shared else count)
+        prior_mean, prior_scatter = self._prior(statistics)
+        mean = (self.prior_strength * prior_mean + first) / (self.prior_strength + count)[:, :, None]
+        over = weight[..., None] if form.independent else weight[..., None, None]
+        covariance = (prior_scatter + (second - between)) / over
+        A = form.whitener(covariance, (form.diagonal(prior_scatter) + form.diagonal(second)) / weight[..., None])
+        if isinstance(A, Fault):
+            return None
+        white = x[:, None] - mean[:, :, None]
+        white = white * A[:, :, None] if form.independent else white @ A.mT
+        smoothed = count + self._class_pseudo_rows(r)
+        log_prior = np.log(smoothed / smoothed.sum(axis=1, keepdims=True))
+        joint = (log_prior + form.log_det(A))[:, None] - 0.5 * np.einsum("gyid,gyid->giy", white, white)
+        joint = joint.swapaxes(0, 1).reshape(-1, r)[:n]
+        joint[np.isnan(joint)] = -np.inf
+        return log_posterior(joint, log_prior[np.arange(n) % n_blocks])
 
     def frozen(self, parameters: GaussianParameters) -> list[dict[str, Any]]:
         columns = np.flatnonzero(self.varying_)

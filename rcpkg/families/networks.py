@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 from sklearn.utils.metaestimators import available_if
 
-from rcpkg.base import Array, constructed
+from rcpkg.base import Array, constructed, log_posterior
 from rcpkg.capabilities import Unsupported
 from rcpkg.checks import check_number, gaps_refused, refusal
 from rcpkg.families.cliques import Families, IndicatorFeatures, Parents, TableFeatures, is_decomposable, most_frequent
@@ -24,6 +24,7 @@ from rcpkg.families.portions import encoded, has_gaps
 from rcpkg.families.states import StateFamily, code_states, count_in_parts, row_blocks
 from rcpkg.families.statistics import Statistics
 from rcpkg.families.structure import k_dependence, mutual_information, tree
+from rcpkg.linalg import IN_CACHE, ROUNDING
 from rcpkg.rows import Block, Blocks, Rows
 
 STATE_OF_GAPS = "give missing values a state of their own"  # in place of gaps that calibration cannot take
@@ -130,6 +131,34 @@ class CategoricalFamily(CategoricalSettings, StateFamily):
         if places is not None:
             joint += log_marginal(self.families_, places, self.families_.split(parameters.log_prob))
         return joint
+
+    def log_posterior_without_blocks(
+        self, X: Any, weights: Array, statistics: Statistics, n_blocks: int
+    ) -> Array | None:
+        """By `parameters` and `log_joint` with an axis for the block; None where rows lack values or a block leaves no
+        model, and where tables are so large that calls of numpy cost little.
+
+        The bar is the share of a fit of the sentence that rows left out say, a fifth: for 306 rows of haberman five
+        blocks in a third of the time. A test compares it with blocks that are taken one by one.
+        """
+        n, r = weights.shape
+        large = n_blocks * r * max(n, statistics.cells.shape[1]) > IN_CACHE
+        if large or isinstance(X, tuple) or self.priors is not None:
+            return None
+        block, at = np.arange(n) % n_blocks, np.arange(n)
+        W = np.zeros((n, n_blocks, r))
+        W[at, block] = weights
+        count = statistics.count - W.sum(axis=0)
+        cells = statistics.cells - (W.reshape(n, -1).T @ X).reshape(n_blocks, r, -1)
+        if self.has_prior:
+            count, cells = count + self._class_pseudo_rows(r), cells + self._pseudo_rows(cells.shape[-1])
+        if not (count > 0).all() or cells.min() < -ROUNDING * np.abs(cells).sum(axis=(1, 2)).min():
+            return None
+        log_prob = self._log_frequencies(np.maximum(cells, 0.0))
+        log_prob[np.broadcast_to(np.isneginf(log_prob).all(axis=1, keepdims=True), log_prob.shape)] = 0.0
+        log_prior = np.log(count / count.sum(axis=1, keepdims=True))[block]
+        joint = (X @ log_prob.reshape(n_blocks * r, -1).T).reshape(n, n_blocks, r)[at, block] + log_prior
+        return log_posterior(joint, log_prior)
 
     def _skipping(self, log_prob: Array) -> Array:
         """Log probabilities, with 0 for the cells that have probability zero in every class."""

@@ -41,8 +41,11 @@ class Statistics:
 
     def map(self, function: Callable, *others: Statistics) -> Statistics:
         """The function of each part, and of the same parts of others."""
-        names = self.__dict__
-        return Statistics(**{n: function(names[n], *(other.__dict__[n] for other in others)) for n in names})
+        mapped, names = Statistics(), self.__dict__
+        for n, part in names.items():
+            found = function(part, *(other.__dict__[n] for other in others))
+            mapped.__dict__[n] = found if isinstance(found, Statistics) else np.asarray(found, float)
+        return mapped
 
     def __add__(self, other: Statistics) -> Statistics:
         return self.map(lambda a, b: a + b, other)
