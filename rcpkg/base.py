@@ -49,24 +49,27 @@ def log_posterior(joint: Array, log_prior: Array | float) -> Array:
 
     ``joint`` is log p(x, y), (..., r). A row that is impossible under every class (all -inf) gets ``log_prior``, (r,).
     """
-    largest = by_row(np.maximum, joint)
-    impossible = np.isneginf(largest)
-    if impossible.any():
-        joint = np.where(impossible, log_prior, joint)
-        largest = by_row(np.maximum, joint)
-    posterior = joint - largest
-    posterior -= np.log(by_row(np.add, np.exp(posterior)))
-    return posterior
+    return posterior(joint, log_prior)[1]
 
 
-def by_row(function: np.ufunc, A: Array) -> Array:
-    """The function over the last axis, which keeps the length 1.
+def posterior(joint: Array, log_prior: Array | float) -> tuple[Array, Array]:
+    """p(y | x) and its logarithm, as `log_posterior`.
 
-    Of two columns it is many times faster than a reduction, to the same bit: each iteration of calibration takes it.
+    In memory the rows of a class follow each other, since numpy takes ten times as long for the sums of many short rows
+    as for a sum of few long ones: each iteration of calibration takes them.
     """
-    if A.shape[-1] == 2:
-        return function(A[..., :1], A[..., 1:])
-    return function.reduce(A, axis=-1, keepdims=True)
+    by_class = np.ascontiguousarray(joint.T)
+    largest = by_class.max(axis=0)
+    impossible = largest == -np.inf
+    if impossible.any():
+        by_class = np.where(impossible, np.broadcast_to(log_prior, joint.shape).T, by_class)
+        largest = by_class.max(axis=0)
+    log_P = by_class - largest
+    P = np.exp(log_P)
+    total = P.sum(axis=0)
+    P /= total
+    log_P -= np.log(total)
+    return P.T, log_P.T
 
 
 class InconsistentVersion(UserWarning):

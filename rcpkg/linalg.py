@@ -95,13 +95,13 @@ def slices(n: int, size: int) -> list[slice]:
 
 
 def one_hot(y: NDArray[np.intp], n_classes: int) -> Array:
-    """Label matrix Y of shape (n, ``n_classes``): Y_iy = 1 where y is the class number of row i, else 0.
+    """Label matrix Y of shape (..., ``n_classes``): Y_iy = 1 where y is the class number of row i, else 0.
 
     >>> one_hot(np.array([1, 0]), 3)
     array([[0., 1., 0.],
            [1., 0., 0.]])
     """
-    return np.equal.outer(y, np.arange(n_classes)).astype(float)
+    return np.moveaxis(np.equal.outer(np.arange(n_classes), y).astype(float), 0, -1)  # class by class, as posteriors
 
 
 def log_sum_exp(table: Array) -> Array:

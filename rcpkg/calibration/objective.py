@@ -15,13 +15,14 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from rcpkg.base import Array, InvalidStatistics, log_posterior
+from rcpkg.base import Array, InvalidStatistics, log_posterior, posterior
 from rcpkg.calibration.in_view import check_in_view, shown
 from rcpkg.calibration.rules import Losses, Rule, calibration_weights, row_losses, soft_error_weights, sum_of_losses
 from rcpkg.checks import check_number
 from rcpkg.families import ClosedFormClassifier, Family, Statistics, can, class_counts, one_hot, require
 from rcpkg.families.portions import encoded
 from rcpkg.families.statistics import finite
+from rcpkg.linalg import IN_CACHE, slices
 from rcpkg.rows import Block, Blocks, OfX, Rows, check_lengths
 
 TargetName = Literal["pooled", "generative", "grand", "nested"]
@@ -331,7 +332,8 @@ class Objective:
 
     def weights(self, log_P: Array, index: NDArray[np.intp]) -> Array:
         """diag(w) · rule(P, Y) on some rows, overwriting their log posteriors ``log_P``."""
-        return signed_weights(self.rule, log_P, self.y[index], None if self.weight is None else self.weight[index])
+        P = np.exp(log_P, out=log_P)
+        return signed_weights(self.rule, P, self.y[index], None if self.weight is None else self.weight[index])
 
     def moved(self, statistics: Statistics, gradient: Statistics, lr: float, share: float = 1.0) -> Statistics:
         """[s + lr · (s(X, W) + b s̄)] / (1 + lr b m̄/m): implicit in the target, hence stable for every b.
@@ -390,16 +392,22 @@ class Pass:
     family: Family
     parameters: Any
     rule: Rule
-    offset: Array | float = 0.0
+    offset: Array | None = None
 
     def __call__(self, block: Block) -> Statistics:
         log_prior = self.family.log_class_probabilities(self.parameters)
         by_row = np.empty((3, block.n))
 
-        def weigh(joint: Array, rows: slice) -> Array:
-            log_P = log_posterior(joint + self.offset if np.any(self.offset) else joint, log_prior)
-            by_row[:, rows] = row_losses(log_P, block.y[rows])
-            return signed_weights(self.rule, log_P, block.y[rows], None if block.weight is None else block.weight[rows])
+        def weigh(joint: Array, rows: slice | NDArray[np.intp]) -> Array:
+            joint = joint if self.offset is None else joint + self.offset
+            y, weight = block.y[rows], None if block.weight is None else block.weight[rows]
+            losses = np.empty((3, len(y)))
+            for part in slices(len(y), max(1, IN_CACHE // joint.shape[1])):
+                P, log_P = posterior(joint[part], log_prior)
+                losses[:, part] = row_losses(log_P, y[part])
+                joint[part] = signed_weights(self.rule, P, y[part], None if weight is None else weight[part])
+            by_row[:, rows] = losses
+            return joint
 
         gradient = self.family.weighted_statistics(block.X, self.parameters, weigh)
         return Statistics(gradient=gradient, losses=sum_of_losses(by_row, block.weight))
@@ -411,9 +419,9 @@ def check_each(rows: Rows, refuse: Callable[[Any], None]) -> None:
         pass
 
 
-def signed_weights(rule: Rule, log_P: Array, y: NDArray[np.intp], weight: Array | None) -> Array:
-    """diag(w) · rule(P, Y) of class numbers y, overwriting the log posteriors ``log_P``."""
-    W = rule(np.exp(log_P, out=log_P), one_hot(y, log_P.shape[1]))
+def signed_weights(rule: Rule, P: Array, y: NDArray[np.intp], weight: Array | None) -> Array:
+    """diag(w) · rule(P, Y) of class numbers y."""
+    W = rule(P, one_hot(y, P.shape[1]))
     return W if weight is None else W * weight[:, None]
 
 

@@ -83,7 +83,7 @@ def after(
     by_counts, *extended = (_extended(before.closed_form, given, statistics) for statistics in counted)
     old, drawn_before = (model.statistics_ for model in extended)
     block = block._replace(X=family.encode(block.X))
-    offset = 0.0
+    offset = None
     if class_prior is not None:
         offset = np.log(check_class_prior(class_prior, closed_form.classes_)) - np.log(before.frequencies)
     gradient, sums = Pass(family, family.parameters(old), calibration_weights, offset)(block)

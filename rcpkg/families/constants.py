@@ -57,9 +57,9 @@ LARGEST_CODE = 2**20
 # Results are the same. Measured on tables of 6,000 to 300,000 rows: half or twice costs up to a tenth of a pass.
 
 #: Rows of one product for all classes, whose intermediate products then stay in the cache
-BLOCK = 256
-#: From this ratio r/d on quadratic features are faster than products class by class; both take as long near it
-FUSED_CLASSES_PER_FEATURE = 0.3
+BLOCK = 512
+#: Features of a tile of a triangular or symmetric matrix, of which products leave out what lies above the diagonal
+TILE = 16
 #: Entries of an average table of the rows with gaps that go together in a network. With half of it rows of few gaps
 #: take up to 1.4 times as long, for the calls of numpy; with twice 1.3 times, since different patterns go together.
 TABLE_ENTRIES = 2**13

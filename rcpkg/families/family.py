@@ -153,8 +153,8 @@ class Family(ClassPrior):
         return change
 
     def weighted_statistics(self, X: Any, parameters: Any, weigh: Weigh) -> Statistics:
-        """One pass over the data: the statistics s(X, W) with W = ``weigh(log_joint, rows)`` for those rows of X; of
-        rows with gaps the expected ones."""
+        """One pass over the data: the statistics s(X, W) with W = ``weigh(log_joint, rows)`` for those rows of X, which
+        may take the place of log_joint; of rows with gaps the expected ones."""
         return self.expected_statistics(X, weigh(self.log_joint(X, parameters), slice(None)), parameters)
 
     @available_if(gives(*FOLLOWS["log_partition"]))

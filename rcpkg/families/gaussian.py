@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from rcpkg.base import Array, InvalidStatistics, constructed, log_posterior
 from rcpkg.checks import LARGEST, LEAST_SPREAD, check_number, feature_name, gaps_refused, warn
-from rcpkg.families.blocks import Blocks, Distances, Fault, shape_of
-from rcpkg.families.constants import BLOCK, FAR_MEAN, FUSED_CLASSES_PER_FEATURE, STEEPEST, TYPICAL_ROWS
+from rcpkg.families.blocks import Blocks, Distances, Fault, SecondMoments, shape_of
+from rcpkg.families.constants import BLOCK, FAR_MEAN, STEEPEST, TYPICAL_ROWS
 from rcpkg.families.em import run_em
 from rcpkg.families.family import equal_class_weights, safe_class_counts
 from rcpkg.families.gaussian_features import Monomials, products
@@ -137,10 +137,9 @@ class GaussianFamily(GaussianPrior):
 
     def statistics(self, X: Array, weights: Array) -> Statistics:
         """Σ W_iy (1, x_i, x_i ⊗ x_i), and the weights Σ W_iy of the values that are ``seen`` where some are missing."""
-        X, form, r = self.encode(X), self.shape, weights.shape[1]
+        X, r = self.encode(X), weights.shape[1]
         first, seen = np.zeros((2, r, X.shape[1]))
-        second = np.zeros_like(form.by_class(form.outer(first, first)))
-        weights_of_second = weights.sum(axis=1, keepdims=True) if form.shared else weights
+        second = SecondMoments(self.shape, *first.shape)
         for rows in slices(len(X), PASS_BLOCK if self.independent else BLOCK):
             x = X[rows] - self._origin
             if self._incomplete:
@@ -148,9 +147,9 @@ class GaussianFamily(GaussianPrior):
                 seen += weights[rows].T @ there
                 x[~there] = 0.0
             first += weights[rows].T @ x
-            form.add_second_moments(second, x, weights_of_second[rows])
+            second.add(x, weights[rows])
         parts = {"seen": seen} if self._incomplete else {}
-        return Statistics(count=weights.sum(axis=0), first=first, second=second[0] if form.shared else second, **parts)
+        return Statistics(count=weights.sum(axis=0), first=first, second=second.total(), **parts)
 
     @np.errstate(over="ignore", invalid="ignore")
     def log_joint(self, X: Array, parameters: GaussianParameters) -> Array:
@@ -325,7 +324,8 @@ class GaussianFamily(GaussianPrior):
         """One pass in row blocks, which keeps nothing of a row."""
         X, (r, d) = self.encode(X), parameters.mean.shape
         full = not (self.shape.shared or self.shape.independent)
-        if full and r >= FUSED_CLASSES_PER_FEATURE * d and not self._lacks(X):
+        # with fewer products of two features than whitened features of all classes; both take about as long near that
+        if full and d + 1 < 2 * r and not self._lacks(X):
             fused = self._fused_statistics(X, parameters, weigh)
             if fused is not None:
                 return fused
@@ -350,16 +350,16 @@ class GaussianFamily(GaussianPrior):
         coefficients = np.hstack([constant[:, None], slopes])
         if self._rounding(parameters, coefficients) > LOG_ROUNDING:
             return None
-        sums = np.zeros_like(coefficients)
-        size = max(64, min(1024, IN_CACHE // coefficients.shape[1]))
+        sums = np.zeros_like(coefficients.T)
+        size = max(64, IN_CACHE // coefficients.shape[1])
         monomials = np.empty((coefficients.shape[1], size))
         for rows in slices(len(X), size):
             x = (X[rows] - origin).T.copy()
             block = monomials[:, : x.shape[1]]
             block[0], block[1 : d + 1] = 1.0, x
             products(x, block[d + 1 :])
-            sums += weigh((coefficients @ block).T, rows).T @ block.T
-        return features.statistics(sums[:, 0], sums[:, 1:], np.empty(0))
+            sums += block @ weigh((coefficients @ block).T, rows)
+        return features.statistics(sums[0], sums[1:].T, np.empty(0))
 
     def _rounding(self, parameters: GaussianParameters, coefficients: Array) -> float:
         """Rounding error of the polynomial at rows of typical size: near singularity, its terms cancel."""

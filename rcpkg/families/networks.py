@@ -127,7 +127,8 @@ class CategoricalFamily(CategoricalSettings, StateFamily):
             parts = (self.log_joint(self._encode_unknown(X[rows]), parameters) for rows in row_blocks(X))
             return np.concatenate([*parts, np.empty((0, len(parameters.log_prior)))])
         indicators, places = X if isinstance(X, tuple) else (X, None)
-        joint = indicators @ self._skipping(parameters.log_prob).T + parameters.log_prior
+        joint = indicators @ self._skipping(parameters.log_prob).T
+        joint += parameters.log_prior
         if places is not None:
             joint += log_marginal(self.families_, places, self.families_.split(parameters.log_prob))
         return joint

@@ -125,7 +125,7 @@ class _Gaussian:
     def __init__(self, part: dict[str, Any], log_prior: Array) -> None:
         mean, A, covariance = (_array(part[name]) for name in ("mean", "whitener", "covariance"))
         d, form = mean.shape[1], Blocks(part["shared"], part["independent"])
-        self.distances, self.ones = Distances(form, mean, A), np.ones(d)
+        self.distances, self.ones = Distances(form, mean, A, tile=d), np.ones(d)
         self.log_prior, self.constant = log_prior, log_prior + form.log_det(A) - 0.5 * d * LOG_2PI
         marginals = IndependentMarginals if form.independent else PatternMarginals
         self.marginals = marginals(mean, form.by_class(covariance))

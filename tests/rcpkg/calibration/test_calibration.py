@@ -49,7 +49,7 @@ from rcpkg import (
     SoftErrorCalibration,
 )
 from rcpkg.base import log_posterior
-from rcpkg.calibration import Batches, Best, Converged, Fixed, HeldOut, Objective, Safe, soft_error_weights
+from rcpkg.calibration import Batches, Best, Converged, Fixed, HeldOut, Objective, Safe, row_losses, soft_error_weights
 from rcpkg.families import class_counts, one_hot
 
 
@@ -94,6 +94,13 @@ def test_history(name):
         assert_allclose(row.error, np.mean(model.predict(X) != y))
         assert_allclose(row.log_loss, -np.mean(np.log(true)), rtol=1e-8)
     assert (rc.n_iter_, rc.best_iter_) == (5, 5)
+
+
+@pytest.mark.parametrize("tied", [False, True])
+def test_a_row_errs_where_a_class_is_more_probable_or_an_earlier_one_as_probable(tied):
+    rng = np.random.default_rng(0)
+    scores, y = rng.integers(3, size=(200, 4)) if tied else rng.normal(size=(200, 4)), rng.integers(4, size=200)
+    assert_array_equal(row_losses(np.log(softmax(scores, axis=1)), y)[1], scores.argmax(axis=1) != y)
 
 
 @pytest.mark.parametrize("name", ML)

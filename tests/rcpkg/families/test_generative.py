@@ -46,6 +46,7 @@ from rcpkg import (
 )
 from rcpkg.base import log_posterior
 from rcpkg.families import gaussian, one_hot
+from rcpkg.families.constants import BLOCK, TILE
 
 
 def assert_same(a, b, **tolerance):
@@ -350,15 +351,15 @@ class Uniform(ClosedFormClassifier, family=UniformFamily):
 # The passes over the data --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("n, d, r", [(1300, 4, 3), (700, 9, 2), (37, 2, 5), (512, 3, 2)])
+@pytest.mark.parametrize("n, d, r", [(1300, 4, 3), (700, 9, 6), (37, 2, 5), (512, 3, 3)])
 def test_fused_and_class_by_class_passes_of_qda_agree(monkeypatch, n, d, r):
     X, y = gaussian_rows(n=n, d=d, r=r)
     X = X + 100.0
     model = QDA(prior_strength=0.1).fit(X, y)
     Y = one_hot(y, r)
 
-    def passes(threshold):
-        monkeypatch.setattr(gaussian, "FUSED_CLASSES_PER_FEATURE", threshold)
+    def passes(most_rounding):
+        monkeypatch.setattr(gaussian, "LOG_ROUNDING", most_rounding)
         seen = np.zeros_like(Y)
 
         def weigh(joint, rows):
@@ -368,10 +369,24 @@ def test_fused_and_class_by_class_passes_of_qda_agree(monkeypatch, n, d, r):
         s = model.family_.weighted_statistics(X, model.parameters_, weigh)
         return seen, s
 
-    (fused, s_fused), (plain, s_plain) = passes(0.0), passes(np.inf)
+    (fused, s_fused), (plain, s_plain) = passes(np.inf), passes(-np.inf)
     assert_allclose(plain, model.predict_joint_log_proba(X), rtol=1e-12)
     assert_allclose(fused, plain, rtol=1e-10, atol=1e-10)
     assert_same(s_fused, s_plain, rtol=1e-10, atol=1e-10 * n)
+
+
+@pytest.mark.parametrize("d", [1, TILE, TILE + 1, 3 * TILE - 5])
+@pytest.mark.parametrize("model", [QDA(), LDA()])
+def test_products_by_tiles_are_those_of_whole_matrices(model, d):
+    X, y = gaussian_rows(n=3 * BLOCK + 5, d=d, r=3)
+    model.fit(X, y)
+    W, x, theta = np.random.default_rng(0).normal(size=(len(X), 3)), X - model.family_.origin_, model.parameters_
+    second = np.einsum("iy,ia,ib->yab", W, x, x)
+    second = second.sum(axis=0) if isinstance(model, LDA) else second
+    assert_allclose(model.statistics(X, W).second, second, rtol=1e-10, atol=1e-10 * np.abs(second).max())
+    covariances = np.broadcast_to(theta.covariance, (3, d, d))
+    joint = [multivariate_normal.logpdf(X, m, S) + p for p, m, S in zip(theta.log_prior, theta.mean, covariances)]
+    assert_allclose(model.log_joint(X, theta), np.transpose(joint), rtol=1e-10)
 
 
 @pytest.mark.parametrize("name", [*COUNTS, "CategoricalNB MAP", "BernoulliNB MAP"])
