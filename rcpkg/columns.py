@@ -259,7 +259,7 @@ def _array(X: Any) -> Any:
                 _check_integers(f"feature {j}", array[:, j].min(), array[:, j].max())
         if kind == "O":
             return np.column_stack([_of_objects(column, f"feature {j}") for j, column in enumerate(array.T)])
-    return X
+    return array if array.ndim == 2 else X
 
 
 def summed(X: Any) -> csr_array:

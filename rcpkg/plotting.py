@@ -113,14 +113,15 @@ class DecisionRegionsDisplay(Display):
         columns, X = getattr(X, "columns", None), np.asarray(X, dtype=float)
         self.X, self.classes = X, list(_kept(estimator, "classes_"))
         self.y = y if y is None else _labels(y, self.classes)
-        if X.ndim != 2 or X.shape[1] != 2:
-            raise ValueError(f"X must have two columns to be drawn in the plane; got shape {X.shape}")
+        if X.ndim != 2 or X.shape[1] != 2 or not np.isfinite(X).any(axis=0).all():
+            raise ValueError(f"X must have two columns, with values, to be drawn in the plane; got shape {X.shape}")
         if self.y is not None and len(self.y) != len(X):
             raise ValueError(f"y must have a label for each of the {len(X)} rows of X; got {len(self.y)}")
         if len(self.classes) > len(palette):
             raise ValueError(f"at most {len(palette)} classes can be told apart; got {len(self.classes)}")
-        margin = 0.05 * np.ptp(X, axis=0)
-        sides = np.linspace(X.min(axis=0) - margin, X.max(axis=0) + margin, resolution).T
+        low, high = np.nanmin(X, axis=0), np.nanmax(X, axis=0)
+        margin = 0.05 * np.where(high > low, high - low, 1.0)
+        sides = np.linspace(low - margin, high + margin, resolution).T
         grid = np.stack(np.meshgrid(*sides), axis=-1).reshape(-1, 2)
         decided = estimator.predict(grid if columns is None else pd.DataFrame(grid, columns=columns))
         self.region = np.searchsorted(self.classes, decided).reshape(resolution, resolution)

@@ -634,6 +634,22 @@ def test_records_are_no_table():
         refused("X must be a table; its rows are of type", model.fit, pd.Series([[size] for size in SIZE]), Y)
 
 
+class AsArray:
+    """What numpy alone can read."""
+
+    def __init__(self, array):
+        self.__array_interface__, self.array = array.__array_interface__, array
+
+
+@pytest.mark.parametrize(
+    "container", [AsArray, lambda X: pl.DataFrame(X).to_struct(), lambda X: [*map(pl.Series, X.tolist())]]
+)
+def test_tables_that_numpy_alone_can_read(container):
+    X = np.column_stack([SIZE, SIZE**2])
+    found = GaussianNB().fit(container(X), Y)
+    assert_allclose(found.predict_proba(container(X)), GaussianNB().fit(X, Y).predict_proba(X), atol=1e-12)
+
+
 def test_rows_of_numbers_are_not_copied():
     text = pd.Series(cycled("a", "b"))
     texts = [frame(text)] if text.dtype != object else []  # of old pandas text is objects, which are looked at

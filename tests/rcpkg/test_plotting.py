@@ -32,7 +32,14 @@ def test_decision_regions_show_the_predictions(ax):
     assert [scatter.get_label() for scatter in ax.collections] == ["a", "b"]
 
 
-@pytest.mark.parametrize("shape", [(5, 3), (5,)])
+def test_decision_regions_of_rows_with_gaps_and_of_a_constant_column(ax):
+    X = np.array([[0.0, 2.0], [1.0, 2.0], [np.nan, 2.0], [3.0, np.nan]])
+    model = GaussianNB().fit(np.eye(2), [0, 1])
+    extent = plotting.DecisionRegionsDisplay.from_estimator(model, X, [0, 1, 0, 1], resolution=9, ax=ax).extent
+    assert extent == pytest.approx((-0.15, 3.15, 1.95, 2.05))
+
+
+@pytest.mark.parametrize("shape", [(5, 3), (5,), (0, 2)])
 def test_decision_regions_need_two_features(ax, shape):
     with pytest.raises(ValueError, match="two columns"):
         plotting.DecisionRegionsDisplay.from_estimator(GaussianNB().fit(np.eye(2), [0, 1]), np.zeros(shape), ax=ax)
