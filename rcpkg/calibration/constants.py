@@ -77,10 +77,6 @@ BLOCK_ROWS = (512, 16384)
 
 # Where a search ends --------------------------------------------------------------------------------------------------
 
-#: Change of the log-odds of a row by one more Newton step that shows an optimum: over 150 tables at most 3e-4 at
-#: finite optima, and 1 or more on the way to none while rows that are separated have a gradient that counts. Whatever
-#: lies between would do.
-MOVED = 0.1
 #: Least curvature, relative to that at equal posteriors, that is none: at least 1e-7 at finite optima of these tables,
 #: at most 3e-12 where a search on the way to none had converged
 FLAT = 1e-10
@@ -104,8 +100,8 @@ AHEAD = 0.01
 WORSE = 2 * AHEAD
 #: That a weight must gain over the last for the next one, or a warning, to be worth while
 WORTH = AHEAD / 10
-#: Ends safe steps in folds, times the share of the target in all rows: half of it bounds what the objective lacks a
-#: row, far below the standard error of a log-loss
+#: Ends safe steps in folds that take the place of leave-one-out, times the share of the target in all rows: half of it
+#: bounds what the objective lacks a row, far below the standard error of a log-loss
 FOLD_TOL = 1e-4
 #: That say nothing: what rounding may cost a model on its way along the directions that no row sees, and where safe
 #: steps in folds of rows with gaps end, of which each takes longer

@@ -426,7 +426,7 @@ class RiskCalibration(Learner):
         b log p(x, y), is b-strongly concave relative to ψ, so that the iterates lack O(log m / m) of its optimum in
         the mean, as long as the parameters stay bounded. A block of more than 250 rows is cut into equal parts.
         ``history_`` has the losses of each part before it was learnt from, and the log-loss of the closed form; while
-        that has been the lower one, the last parts counting most, the closed form predicts.
+        that has been the lower one over all rows, the closed form predicts.
         After ``fit`` it begins anew, with the classes of that.
 
         Where class weights drift, ``class_prior`` are those of the population of this block, as `predict_proba` takes

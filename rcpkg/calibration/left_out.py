@@ -12,7 +12,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from rcpkg.base import Array, GenerativeClassifier, InvalidStatistics, log_posterior
 from rcpkg.calibration.climb import climb
 from rcpkg.calibration.conditional import Conditional, Iterate
-from rcpkg.calibration.constants import AHEAD, BLOCKS, DIFFERENCE, FOLD_TOL, LOOKED_AT, PROBES, ROUGH, SAFE_TOL, WORSE
+from rcpkg.calibration.constants import AHEAD, BLOCKS, DIFFERENCE, LOOKED_AT, PROBES, ROUGH, SAFE_TOL, WORSE
 from rcpkg.calibration.curvature import Woodbury, WoodburyByDifferences
 from rcpkg.calibration.objective import Objective, log_posterior_of, rows_at, target_parameters
 from rcpkg.calibration.rules import row_losses
@@ -120,11 +120,12 @@ def by_folds(
     folds: Iterable[Fold],
     scorer: Callable[..., float] | None,
     n_jobs: int | None,
+    fold_tol: float,
     candidates: list[Candidate],
 ) -> Judged:
     """In the mean over the folds that leave a row out, and over its copies."""
     task = delayed(judged_in_fold)
-    found = Parallel(n_jobs=n_jobs)(task(fold, scorer, candidates) for fold in folds)
+    found = Parallel(n_jobs=n_jobs)(task(fold, scorer, fold_tol, candidates) for fold in folds)
     if not any(share.any() for _, _, share, _ in found):
         raise ValueError("cv leaves out no row of positive weight: there is nothing to choose by")
     *parts, scores = zip(*found)
@@ -141,7 +142,7 @@ def by_folds(
 
 
 def judged_in_fold(
-    fold: Fold, scorer: Callable[..., float] | None, candidates: list[Candidate]
+    fold: Fold, scorer: Callable[..., float] | None, fold_tol: float, candidates: list[Candidate]
 ) -> tuple[Array, NDArray[np.intp], Array, list[float]]:
     """Losses and scores on the rows of a fold, at the optima of the others, each from the last; their places, and what
     they count."""
@@ -155,7 +156,7 @@ def judged_in_fold(
         else:
             path = fold.paths[k]
             size = b * path.objective.target.size
-            path.follow(b, SAFE_TOL, max(SAFE_TOL, FOLD_TOL * size / (F.total_weight + size)))
+            path.follow(b, SAFE_TOL, max(SAFE_TOL, fold_tol * size / (F.total_weight + size)))
             family, parameters = path.objective.family, path.parameters
         if k != FREQUENCIES:
             posterior = partial(log_posterior_of, family, parameters=parameters)

@@ -21,7 +21,6 @@ from rcpkg.linalg import HALVINGS
 from rcpkg.rows import Block
 
 LARGEST_BLOCK = 250  # rows, or what they count, that are learnt from at once: steps of many rows at once are too long
-FADING = 0.9  # what the losses of one block count for those of the next, where the better predictor is told
 
 
 class Online(NamedTuple):
@@ -38,8 +37,8 @@ class Online(NamedTuple):
     history : list of dict
         For each block its losses before anything was learnt from it, and the length of the step.
     gained : float
-        What the log-loss of the closed form was above that of the calibrated model on the blocks so far, before they
-        were learnt from, each block counting `FADING` times as much as the next.
+        What the log-loss of the closed form was above that of the calibrated model, summed over the rows so far, before
+        they were learnt from.
     """
 
     closed_form: ClosedFormClassifier
@@ -95,7 +94,7 @@ def after(
     loss_of_counting = Losses(*(by_counting.losses / block.total_weight).tolist()).log_loss
     history = {"iteration": len(before.history), **losses._asdict(), "step": lr}
     history["closed_form_log_loss"] = loss_of_counting
-    gained = FADING * before.gained + loss_of_counting - losses.log_loss
+    gained = before.gained + block.total_weight * (loss_of_counting - losses.log_loss)
     model = closed_form._with_family(family, statistics)
     return Online(closed_form, drawn_to, model, [*before.history, history], gained)
 
