@@ -77,7 +77,8 @@ class RiskCalibrationCV(Learner):
         Of a list the best one; "auto" are "pooled" and "grand", as far as the estimator has them.
     target_weights : array-like or "auto", default="auto"
         Weights b > 0 to choose from. "auto": from 1 upwards and downwards, by tenfold steps as long as each does
-        better, then 3 and .3 times the best; with ``n_jobs`` and on large tables by folds .01, .03, … 100.
+        better, then 3 or .3 times the best, or both, until one does better; with ``n_jobs`` and on large tables by
+        folds .01, .03, … 100.
     cv : {"auto", "loo"}, int or splitter, default="auto"
         "loo": approximate leave-one-out, of a row with all of its weight. Where rows are few for the parameters its
         log-losses are off, mostly too low, for small b, and for all b with the targets "generative" and "nested" and of
@@ -375,8 +376,8 @@ class RiskCalibrationCV(Learner):
     def _walked(
         self, judge: Callable[[list[Candidate]], Judged], candidates: list[Candidate], found: Judged, numbers: range
     ) -> tuple[list[Candidate], Judged]:
-        """Candidates of ever greater, and then of ever smaller weights of each target, while these do better, and two
-        between the best one and its neighbours."""
+        """Candidates of ever greater, and then of ever smaller weights of each target, while these do better, and
+        between the best one and its neighbours until one does better."""
 
         def gain(further: Candidate, than: int) -> float:
             """In nats, of a further candidate that is better than another of its target."""
@@ -409,8 +410,16 @@ class RiskCalibrationCV(Learner):
                         break
         best = self._best(candidates, found, numbers)
         k, weight = candidates[best]
-        for factor in (BETWEEN, BETWEEN / DECADE):
-            gain(Candidate(k, weight * factor), best)
+        loss = mean_and_error(found.losses[:, 1], found.share)[0]
+
+        def beside(factor: float) -> float:
+            """The least loss of its target's weights on that side of the best one; −∞ beyond the end of these."""
+            sides = ((i, each) for i, each in enumerate(candidates) if each.target == k and i != best)
+            return min((loss[i] for i, each in sides if (each.weight > weight) == (factor > 1)), default=-np.inf)
+
+        for factor in sorted((BETWEEN, BETWEEN / DECADE), key=beside):
+            if gain(Candidate(k, weight * factor), best):  # the other side is worse then
+                break
         return candidates, found
 
     def _tell(self, candidates: list[Candidate], found: Judged) -> None:

@@ -113,15 +113,17 @@ class TargetPath:
         return self.path
 
     def finish(self, b: float) -> Path:
-        """The same and on, by whole Hessians, until rounding has the say: so it ends at the same model wherever other
-        optima have let it begin, and a row of weight two is two rows."""
-        path = self.follow(b)
+        """The same and on, by the Hessian at its end, until rounding has the say: so it ends at the same model wherever
+        other optima have let it begin, and a row of weight two is two rows."""
+        path, solve = self.follow(b), None
         while self.conditional and path.stop_reason == "converged" and path.point.objective.exact:
             point = path.point
-            following = point.objective.iterate(point.z - point.newton_step)
-            if following.promise > ROUGH * point.promise:
+            solve = solve or point.curvature.solve
+            end = point.objective.iterate(point.z - solve(point.evaluation.gradient))
+            end.ahead = solve(end.evaluation.gradient)
+            if end.estimate > ROUGH * point.estimate:
                 break
-            path.enter(following, Stop())
+            path.enter(end, Stop())
         return path
 
     def _start(self, F: Conditional, weights: list[float]) -> tuple[Iterate, Any]:
