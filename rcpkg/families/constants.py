@@ -10,9 +10,6 @@ from rcpkg.linalg import EPS
 LEAST_DIGITS = 0.01
 #: Likewise a variance is positive if it exceeds this share of the second moment beneath it, of which it is a difference
 VARIANCE_ROUNDING = EPS / LEAST_DIGITS
-#: Two classes of constant values have the same one up to this share of the spread of all: twice or half of it decides
-#: otherwise only for values that are nearly the same
-SAME_VALUE = 1e-6
 #: Decimals of a mutual information in nats; beyond them is rounding, which must not decide between equal features
 DECIMALS = 12
 #: A mean that lies farther from the median, in typical deviations, is no origin: moments about it lose eight digits

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from rcpkg.base import Array, InvalidStatistics, constructed
 from rcpkg.checks import check_numbers, refusal, warn
 from rcpkg.families.blocks import Blocks, Fault
-from rcpkg.families.constants import SAME_VALUE, VARIANCE_ROUNDING
+from rcpkg.families.constants import VARIANCE_ROUNDING
 from rcpkg.families.family import ClassPrior, Family
 from rcpkg.families.statistics import Statistics
 from rcpkg.linalg import Numbers, ratio
@@ -189,13 +189,10 @@ class GaussianPrior(GaussianSettings, Family):
 
     def _off_the_commonest(self, statistics: Statistics) -> Array:
         """Share of the rows that do not have the commonest value of each feature, if that is one in each class: so many
-        rows say that it tells classes apart."""
+        rows say that it tells classes apart. Values are one where a class that had both would be constant, too."""
         weight = self._weight(statistics)
-        values = statistics.first / np.where(weight > 0, weight, 1.0)
-        shown = np.broadcast_to(weight > 0, values.shape)  # a class that has no rows has no value
-        least = values.min(axis=0, where=shown, initial=np.inf)
-        spread = values.max(axis=0, where=shown, initial=-np.inf) - least
-        near = np.abs(values[:, None] - values) <= SAME_VALUE * spread
+        values, power = ratio(statistics.first, weight), self.shape.total(self._power(statistics)) / weight.sum(axis=0)
+        near = np.square(values[:, None] - values) <= VARIANCE_ROUNDING * power
         return 1 - np.einsum("abj,bj->aj", near, np.broadcast_to(weight, values.shape)).max(axis=0) / weight.sum(axis=0)
 
     def _check_prior(self, d: int) -> None:
