@@ -20,7 +20,7 @@ from rcpkg.base import GenerativeClassifier
 from rcpkg.capabilities import MARGINALS, require
 from rcpkg.checks import check_choice, check_number
 from rcpkg.columns import in_columns
-from rcpkg.linalg import PASS_BLOCK, Array, slices
+from rcpkg.linalg import AT_A_TIME, Array, slices
 from rcpkg.rows import Rows
 
 MOST_SETS = 2**16  # of features, in Shapley values
@@ -104,7 +104,7 @@ def contributions(
 def _weighted(model: GenerativeClassifier, X: pd.DataFrame, value: str, seen: NDArray[np.bool_], share: Array) -> Array:
     """Σ_S w_Sj v(S), shape (n, d, r), for sets S of features that are ``seen``, whose ``share`` is w, both (s, d)."""
     found: Array | float = 0.0
-    for sets in slices(len(seen), max(1, PASS_BLOCK // len(X))):
+    for sets in slices(len(seen), max(1, AT_A_TIME // X.size)):
         log_P = _log_posteriors(model, X, seen[sets, None])
         if value != "proba" and not np.isfinite(log_P).all():
             raise ValueError("X has rows of which a class has the posterior zero: give the model a prior_strength > 0")
@@ -239,7 +239,7 @@ def _table(model: GenerativeClassifier | Pipeline, X: Any) -> tuple[GenerativeCl
 def _log_posteriors(model: GenerativeClassifier, X: pd.DataFrame, seen: NDArray[np.bool_]) -> Array:
     """log p(y | x_S), shape (s, n, r), for sets S of features that are ``seen``: (s, n, d), of all rows (s, 1, d)."""
     parts = []
-    for sets in slices(len(seen), max(1, PASS_BLOCK // len(X))):
+    for sets in slices(len(seen), max(1, AT_A_TIME // X.size)):
         shown = np.broadcast_to(seen[sets], (len(seen[sets]), *X.shape))
         rows = X.iloc[np.tile(np.arange(len(X)), len(shown))].where(shown.reshape(-1, X.shape[1]))
         parts.append(model.predict_log_proba(rows).reshape(*shown.shape[:2], -1))

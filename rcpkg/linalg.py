@@ -20,9 +20,6 @@ LOG_ROUNDING = 1e-9
 AT_A_TIME = 2**20
 #: Entries of a block that stays in the processor's cache, 1 MB; half or twice costs up to a tenth of the time
 IN_CACHE = 2**17
-#: Rows of which a model is asked at a time; of those with gaps that go together the same patterns share a factor. Half
-#: or twice costs up to a tenth of the time
-PASS_BLOCK = 2**15
 #: Shares of the diagonal that make a factor of what is semi-definite but for rounding: the first that does is added
 JITTER = (0.0, *(10.0**power for power in range(-13, 3)))
 #: Steps of a search that nobody limits, after which it warns or gives up: those that converge take up to some hundreds

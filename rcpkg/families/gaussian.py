@@ -21,7 +21,7 @@ from rcpkg.families.gaussian_prior import GaussianParameters, GaussianPrior, per
 from rcpkg.families.portions import has_gaps
 from rcpkg.families.statistics import Statistics
 from rcpkg.gaps import gappy
-from rcpkg.linalg import EPS, IN_CACHE, LOG_2PI, LOG_ROUNDING, PASS_BLOCK, slices
+from rcpkg.linalg import AT_A_TIME, EPS, IN_CACHE, LOG_2PI, LOG_ROUNDING, slices
 from rcpkg.rows import Rows
 
 
@@ -140,7 +140,7 @@ class GaussianFamily(GaussianPrior):
         X, r = self.encode(X), weights.shape[1]
         first, seen = np.zeros((2, r, X.shape[1]))
         second = SecondMoments(self.shape, *first.shape)
-        for rows in slices(len(X), PASS_BLOCK if self.independent else BLOCK):
+        for rows in slices(len(X), AT_A_TIME // max(1, X.shape[1]) if self.independent else BLOCK):
             x = X[rows] - self._origin
             if self._incomplete:
                 there = ~np.isnan(x)
@@ -329,10 +329,11 @@ class GaussianFamily(GaussianPrior):
             fused = self._fused_statistics(X, parameters, weigh)
             if fused is not None:
                 return fused
-        blocks = list(slices(len(X), PASS_BLOCK))
+        size = max(1, AT_A_TIME // max(r, d, 1))
+        blocks = slices(len(X), size)
         if self._lacks(X):  # rows of one pattern together
             gaps = np.isnan(X).any(axis=1)
-            blocks = [rows[b] for rows in map(np.flatnonzero, (~gaps, gaps)) for b in slices(len(rows), PASS_BLOCK)]
+            blocks = [rows[b] for rows in map(np.flatnonzero, (~gaps, gaps)) for b in slices(len(rows), size)]
         parts = ((X[b], weigh(self.log_joint(X[b], parameters), b)) for b in blocks)
         return reduce(add, (self.expected_statistics(x, W, parameters) for x, W in parts))
 

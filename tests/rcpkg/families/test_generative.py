@@ -406,9 +406,10 @@ def test_cells_keep_to_those_of_some_rows_on_safe_updates(name):
 
 
 @pytest.mark.parametrize("model", [QDA(), LDA()])
-def test_a_pass_in_blocks_gives_the_statistics_of_all_rows(model):
-    X, y = gaussian_rows(n=2 * gaussian.PASS_BLOCK + 7, d=8, r=2)
+def test_a_pass_in_blocks_gives_the_statistics_of_all_rows(monkeypatch, model):
+    X, y = gaussian_rows(n=2 * 500 + 7, d=8, r=2)
     model.fit(X, y)
+    monkeypatch.setattr(gaussian, "AT_A_TIME", 500 * 8)
     sizes = []
 
     def weigh(joint, rows):
@@ -416,7 +417,7 @@ def test_a_pass_in_blocks_gives_the_statistics_of_all_rows(model):
         return np.exp(joint[:, ::-1])
 
     s = model.family_.weighted_statistics(X, model.parameters_, weigh)
-    assert sizes == [gaussian.PASS_BLOCK] * 2 + [7]
+    assert sizes == [500, 500, 7]
     whole = np.exp(model.predict_joint_log_proba(X)[:, ::-1])
     assert_same(s, model.statistics(X, whole), rtol=1e-10, atol=1e-12)
 
