@@ -283,6 +283,7 @@ class Distances:
         if form.shared:
             self.A, self.white_mean, self.white_square = A, white_mean, (white_mean**2).sum(axis=1)
             return
+        tile = len(self.centre) if np.triu(A, 1).any() else tile  # roots of precisions are upper triangular
         A = np.concatenate([-white_mean[..., None], A], axis=2)  # of (1, x)
         tiles = [A[:, part, : part.stop + 1] for part in slices(len(self.centre), tile)]
         self.tiles = [(part.reshape(-1, part.shape[2]), (*part.shape[:2], -1)) for part in tiles]

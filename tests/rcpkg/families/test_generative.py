@@ -387,6 +387,8 @@ def test_products_by_tiles_are_those_of_whole_matrices(model, d):
     covariances = np.broadcast_to(theta.covariance, (3, d, d))
     joint = [multivariate_normal.logpdf(X, m, S) + p for p, m, S in zip(theta.log_prior, theta.mean, covariances)]
     assert_allclose(model.log_joint(X, theta), np.transpose(joint), rtol=1e-10)
+    calibrated = model.family_.from_natural(model.family_.natural_parameters(theta))  # roots of precisions are upper
+    assert_allclose(model.log_joint(X, calibrated), np.transpose(joint), rtol=1e-9)
 
 
 @pytest.mark.parametrize("name", [*COUNTS, "CategoricalNB MAP", "BernoulliNB MAP"])
