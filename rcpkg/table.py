@@ -39,6 +39,7 @@ from rcpkg.families import (
     ProductModel,
     SharedVarianceGaussianNB,
 )
+from rcpkg.linalg import EPS
 from rcpkg.progress import tell, telling
 from rcpkg.rows import in_memory
 
@@ -54,7 +55,6 @@ MOST_PARAMETERS = 2000  # of a Gaussian: 61 columns, a second a fit, but 168 min
 TREE_WEIGHT = 30.0  # of the pooled target of trees, which have many parameters for their rows
 FOLDS_OF_CUTS = 3  # that choose the weight for intervals; five take half as long again, and gain .002 nats on 69 fits
 LEAST_CLASS_OF_CUTS = FOLDS_OF_CUTS + 1  # rows of a class, of which a fold within a fold still leaves one
-BLIND = 1e-12  # what a probability of zero counts as in a log-loss
 
 
 class Columns(NamedTuple):
@@ -585,8 +585,9 @@ def _fitted(candidate: Candidate, columns: Columns, frame: pd.DataFrame, y: NDAr
 
 
 def error_and_log_loss(P: Array, y: NDArray[np.intp]) -> Array:
-    """Errors and log-losses, (2, n), of rows with such class probabilities."""
-    return np.array([P.argmax(axis=1) != y, -np.log(np.maximum(P[np.arange(len(y)), y], BLIND))])
+    """Errors and log-losses, (2, n), of rows with such class probabilities; as in scikit-learn's log-loss, what is less
+    than EPS counts as EPS."""
+    return np.array([P.argmax(axis=1) != y, -np.log(np.maximum(P[np.arange(len(y)), y], EPS))])
 
 
 def _advice(report: pd.DataFrame, losses: Array, place: int, weight: Any) -> str:
