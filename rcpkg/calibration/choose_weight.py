@@ -16,7 +16,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from rcpkg.base import SMALL, Array, constructed, one_thread_if_small
 from rcpkg.calibration._docs import documented
-from rcpkg.calibration.constants import FOLD_TOL, WORTH
+from rcpkg.calibration.constants import FOLD_TOL, MOST_DECADES, TARGET_WEIGHTS, WORTH
 from rcpkg.calibration.in_view import check_in_view, copies
 from rcpkg.calibration.learner import Learner, is_pipeline
 from rcpkg.calibration.left_out import (
@@ -46,7 +46,6 @@ from rcpkg.linalg import LOG_ROUNDING
 from rcpkg.progress import tell, telling
 from rcpkg.rows import Block, Rows, check_lengths
 
-TARGET_WEIGHTS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 BY_DEFAULT = ("pooled", "grand")  # targets: where one serves a table badly, rows left out tell (study choice-of-target)
 # weights that are tried where none are given: from 1 on by tenfold steps, then between the best and its neighbours
 FIRST_WEIGHT, BETWEEN, DECADE = TARGET_WEIGHTS[4:7]
@@ -399,7 +398,7 @@ class RiskCalibrationCV(Learner):
             for factor in (DECADE, 1 / DECADE)[:: -1 if downwards else 1]:
                 if best != first:
                     break
-                while True:
+                for _ in range(MOST_DECADES):
                     gained = gain(Candidate(k, candidates[best].weight * factor), best)
                     if not gained:
                         break

@@ -19,7 +19,7 @@ from rcpkg._bases import MetaEstimatorMixin
 from rcpkg.base import Array, GenerativeClassifier, atomic, constructed, one_thread_if_small
 from rcpkg.calibration._docs import documented
 from rcpkg.calibration.climb import climb
-from rcpkg.calibration.constants import SAFE_TOL
+from rcpkg.calibration.constants import FIXED_STEPS, SAFE_TOL, TARGET_WEIGHT
 from rcpkg.calibration.in_view import check_in_view
 from rcpkg.calibration.left_out import warn_of_optimum
 from rcpkg.calibration.objective import Objective, TargetName, check_target, sample_size
@@ -45,8 +45,6 @@ STOPS = {
     "best_error": Best("error"),
     "none": Converged(0.0),
 }
-FIXED_STEPS = 63  # rc2025: 64 iterations, of which the first is the closed form
-TARGET_WEIGHT = 3.0  # does best over the data sets of the honest comparison: results/benchmark_target_weights.csv
 
 
 class Settings(NamedTuple):
@@ -404,7 +402,7 @@ class RiskCalibration(Learner):
     stopping: StopName | Stop | HeldOut | None = None
     gaps_in_view: Any = None
     max_iter: int | Literal["auto"] = "auto"
-    tol: float = 1e-8
+    tol: float = SAFE_TOL
     random_state: int | np.random.RandomState | None = None
     warm_start: bool = False
 

@@ -11,6 +11,7 @@ from sklearn.utils import _safe_indexing, check_consistent_length
 from sklearn.utils.validation import _num_samples
 
 from rcpkg.base import Array, InvalidStatistics
+from rcpkg.calibration.constants import LARGEST_BLOCK
 from rcpkg.calibration.objective import Pass, sample_size
 from rcpkg.calibration.rules import Losses, calibration_weights
 from rcpkg.checks import check_class_prior, check_weights
@@ -19,8 +20,6 @@ from rcpkg.families import ClosedFormClassifier, Family, Statistics, class_count
 from rcpkg.families.portions import numbered
 from rcpkg.linalg import HALVINGS
 from rcpkg.rows import Block
-
-LARGEST_BLOCK = 250  # rows, or what they count, that are learnt from at once: steps of many rows at once are too long
 
 
 class Online(NamedTuple):

@@ -82,9 +82,8 @@ def mean_losses(rows: Array, sample_weight: Array | None = None) -> Losses:
     >>> mean_losses(np.array([[0.25, 0.75], [0.0, 1.0], [0.5, 1.5]]))
     Losses(soft_error=0.5, error=0.5, log_loss=1.0)
     """
-    if sample_weight is not None:
-        rows, sample_weight = rows[:, sample_weight > 0], sample_weight[sample_weight > 0]
-    return Losses(*np.average(rows, axis=1, weights=sample_weight).tolist())
+    total = rows.shape[1] if sample_weight is None else sample_weight.sum()
+    return Losses(*(sum_of_losses(rows, sample_weight) / total).tolist())
 
 
 def losses(log_posterior: Array, y: NDArray[np.intp], sample_weight: Array | None = None) -> Losses:

@@ -12,7 +12,7 @@ from scipy.sparse import issparse
 from rcpkg.base import Array, InvalidStatistics, log_posterior
 from rcpkg.calibration.climb import climb
 from rcpkg.calibration.conditional import Conditional, Iterate
-from rcpkg.calibration.constants import DIFFERENCE, MOST_PARAMETERS, ROUGH, SAFE_TOL, TOL
+from rcpkg.calibration.constants import DIFFERENCE, MOST_PARAMETERS, NEAREST, ROUGH, SAFE_TOL, TOL
 from rcpkg.calibration.curvature import MinimalForm
 from rcpkg.calibration.newton import SharedNewton
 from rcpkg.calibration.objective import Objective, check_each, log_posterior_of, target_parameters
@@ -23,8 +23,6 @@ from rcpkg.capabilities import MARGINALS
 from rcpkg.families import ClosedFormClassifier, Family, Statistics, Unsupported, can
 from rcpkg.linalg import AT_A_TIME, Factor, jittered_cholesky, slices
 from rcpkg.rows import Block, Rows
-
-NEAREST = 3  # optima from which the next one is predicted: with two or six it takes up to one step more
 
 
 class NotConverged(ArithmeticError):
