@@ -67,7 +67,9 @@ class NewtonRun:
         if end is None and self.damping < 1:
             self.damping = 1.0
             end = self._step(point)
-        return end
+        if end is None or t == 1 or point.estimate > EPS * abs(point.evaluation.value):
+            return end
+        return end if end.estimate < point.estimate else None  # values have no digits for it: rounding has the say
 
     def _step(self, point: Iterate) -> Iterate | None:
         F, g = point.objective, point.evaluation.gradient
