@@ -138,7 +138,7 @@ def planted() -> list[InCode | InLibrary]:
 PLANTED = planted()
 
 
-SECONDS = 2.0  # of the processor: a check that takes longer has no sample, and after them no further error is tried
+SECONDS = 1.0  # of the processor: a check that takes longer has no sample, and after them no further error is tried
 # parts I to III, of whose checks each error of the sample that passes is accepted with its reason
 SAMPLED = tuple(chapter for chapter in dict.fromkeys(row.chapter for row in PLANTED) if chapter < "18" or chapter > "9")
 
