@@ -18,7 +18,7 @@ def partitions(X: Any, y: Any, sample_weight: Any, label: str | None, weights: s
         import dask
     except ImportError as error:
         raise ImportError("Rows.from_dask needs dask: pip install 'dask[dataframe,distributed]'") from error
-    if not hasattr(X, "to_delayed"):
+    if not _is_table(X):
         raise ValueError(f"X must be a Dask array or frame; got {type(X).__name__}, which Rows.from_arrays may take")
     check_names(label, weights)
     for parameter, given, column, name in (
@@ -27,7 +27,7 @@ def partitions(X: Any, y: Any, sample_weight: Any, label: str | None, weights: s
     ):
         if given is not None and name is not None:
             raise ValueError(f"{parameter} and {column} are two sources of the same: give one of them")
-        if given is not None and not hasattr(given, "to_delayed"):
+        if given is not None and not _is_table(given):
             raise ValueError(
                 f"{parameter} must be a Dask array or series with the partitions of X; got {type(given).__name__}: "
                 f"make it a column of X, which {column} names, or one of them by dask.array.from_array"
@@ -43,6 +43,11 @@ def partitions(X: Any, y: Any, sample_weight: Any, label: str | None, weights: s
     made = dask.delayed(_block_of, pure=True)
     given = (parts[0], *(collection if collection is not None else [None] * len(parts[0]) for collection in parts[1:]))
     return [made(*collection, label, weights, f"partition {k}") for k, collection in enumerate(zip(*given))]
+
+
+def _is_table(X: Any) -> bool:
+    """Whether X is an array, frame or series of Dask, no bag and nothing delayed, which has whatever is asked for."""
+    return hasattr(X, "to_delayed") and isinstance(getattr(X, "ndim", None), int)
 
 
 def changed(parts: Sequence[Any], change: Callable[[Block], Block]) -> list[Any]:

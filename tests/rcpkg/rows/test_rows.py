@@ -528,7 +528,11 @@ class TestDask:
             LDA().fit(Rows.from_dask(da.from_array(X, chunks=(60, 3)), da.from_array(y, chunks=60)))
         with pytest.raises(ValueError, match="has 4 partitions, and its labels or weights 2"):
             Rows.from_dask(da.from_array(X, chunks=(60, 3)), da.from_array(y, chunks=100))
-        refused("must be a Dask array or frame", Rows.from_dask, X, y)
+        import dask
+        from dask import bag
+
+        for given in X, dask.delayed(X), bag.from_sequence(X.tolist()):  # of which the second has any attribute
+            refused("must be a Dask array or frame", Rows.from_dask, given, y)
 
     def test_labels_are_given_once_and_by_dask(self):
         import dask.array as da
