@@ -19,7 +19,16 @@ from threadpoolctl import ThreadpoolController
 from rcpkg._bases import BaseEstimator, ClassifierMixin
 from rcpkg._version import __version__
 from rcpkg.capabilities import MARGINALS, given_if, require
-from rcpkg.checks import check_class_prior, check_cost, check_magnitude, check_weights, number_labels, validate, warn
+from rcpkg.checks import (
+    check_class_prior,
+    check_cost,
+    check_magnitude,
+    check_weights,
+    number_labels,
+    one_fit,
+    validate,
+    warn,
+)
 from rcpkg.columns import as_labels
 from rcpkg.linalg import AT_A_TIME, Array, log_sum_exp
 from rcpkg.rows import Block, Rows, by_block
@@ -76,8 +85,38 @@ class InconsistentVersion(UserWarning):
     """An estimator was saved by another version of rcpkg: a parameter may be missing, or mean something else."""
 
 
+Fit = TypeVar("Fit", bound=Callable[..., Any])
+
+
+def atomic(fit: Fit) -> Fit:
+    """Decorator of ``fit``: one that fails or is interrupted leaves the estimator as it was, so that the labels of one
+    fit never meet the parameters of another; what is said once a fit is told anew in the next one, and a matrix that is
+    singular since a row outweighs all others is an error of ``sample_weight``."""
+
+    @wraps(fit)
+    def whole(self: Any, *args: Any, **kwargs: Any) -> Any:
+        before = dict(vars(self))
+        try:
+            with one_fit() as said:
+                return fit(self, *args, **kwargs)
+        except BaseException as error:
+            self.__dict__ = before
+            if isinstance(error, np.linalg.LinAlgError) and (told := said.get("sample_weight")):
+                raise ValueError(f"rounding leaves a matrix of this fit singular: {told}") from error
+            raise
+
+    return cast(Fit, whole)
+
+
 class Estimator(BaseEstimator):
-    """An estimator that is saved with the version of rcpkg, by pickle, joblib or skops; reading warns of another."""
+    """An estimator that is saved with the version of rcpkg, by pickle, joblib or skops; reading warns of another. A fit
+    is atomic, whatever the class."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        owner = next((each for each in cls.__mro__ if "fit" in vars(each)), None)
+        if owner is cls or (owner and not issubclass(owner, Estimator)):  # its own, or that of a mixin
+            cls.fit = atomic(cls.fit)
+        super().__init_subclass__(**options)
 
     def __getstate__(self) -> dict[str, Any]:
         return super().__getstate__() | {"_rcpkg_version": __version__}
@@ -106,25 +145,6 @@ def constructed(cls: Class) -> Class:
     ordered = sorted(signature.parameters.values(), key=lambda p: (p.kind, places.get(p.name, len(order))))
     cls.__init__.__signature__ = signature.replace(parameters=ordered)
     return cls
-
-
-Fit = TypeVar("Fit", bound=Callable[..., Any])
-
-
-def atomic(fit: Fit) -> Fit:
-    """Decorator of ``fit``: one that fails or is interrupted leaves the estimator as it was, so that the labels of one
-    fit never meet the parameters of another."""
-
-    @wraps(fit)
-    def whole(self: Any, *args: Any, **kwargs: Any) -> Any:
-        before = dict(vars(self))
-        try:
-            return fit(self, *args, **kwargs)
-        except BaseException:
-            self.__dict__ = before
-            raise
-
-    return cast(Fit, whole)
 
 
 @lru_cache(maxsize=1)

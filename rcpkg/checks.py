@@ -2,7 +2,9 @@
 
 import sys
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from inspect import signature
 from numbers import Integral, Real
 from typing import Any
@@ -25,8 +27,32 @@ def refusal(name: str, need: str, value: Any) -> ValueError:
     return ValueError(f"{name} must {need}; got {value!r}")
 
 
-def warn(message: str, category: type[Warning] = UserWarning) -> None:
-    """A warning at the user's line: the first above this package and above those that may call it for the user."""
+#: What the fit that runs, if any, has said of a parameter, by its name
+_SAID: ContextVar[dict[str, str] | None] = ContextVar("_SAID", default=None)
+
+
+@contextmanager
+def one_fit() -> Iterator[dict[str, str]]:
+    """What the outermost fit has said once for itself and all fits within it."""
+    said = _SAID.get()
+    if said is not None:
+        yield said
+        return
+    token = _SAID.set({})
+    try:
+        yield _SAID.get()
+    finally:
+        _SAID.reset(token)
+
+
+def warn(message: str, category: type[Warning] = UserWarning, of: str = "") -> None:
+    """A warning at the user's line: the first above this package and above those that may call it for the user; the
+    first in a fit ``of`` a parameter, if one is named."""
+    said = _SAID.get() if of else None
+    if said is not None and of in said:
+        return
+    if said is not None:
+        said[of] = message
     frame, level = sys._getframe(1), 2
     while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] in ("rcpkg", "sklearn", "joblib"):
         frame, level = frame.f_back, level + 1
@@ -230,7 +256,8 @@ def check_weights(sample_weight: ArrayLike | None, n: int) -> Array:
         told = f"row {heaviest} has {weights[heaviest] / others:.2g} times the sample_weight of all other rows together"
         if weights[heaviest] > DROWNING * others:
             raise ValueError(f"{told}, and rounding leaves these fewer than half of their digits: clip the weights")
-        warn(f"{told}: to the model its class is this row, without a spread for a search to go by; clip the weights")
+        fault = "to the model its class is this row, without a spread for a search to go by"
+        warn(f"{told}: {fault}; clip the weights", of="sample_weight")
     return weights
 
 

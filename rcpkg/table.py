@@ -19,7 +19,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from rcpkg._bases import TransformerMixin
-from rcpkg.base import Array, Estimator, GenerativeClassifier, atomic, constructed
+from rcpkg.base import Array, Estimator, GenerativeClassifier, constructed
 from rcpkg.calibration import RiskCalibration, RiskCalibrationCV
 from rcpkg.calibration.choose_weight import TARGET_WEIGHTS
 from rcpkg.calibration.in_view import check_in_view, copies
@@ -415,7 +415,6 @@ class TableClassifier(GenerativeClassifier):
         return tags
 
     @in_memory
-    @atomic
     @telling
     def fit(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Try the candidates, and fit the one that is taken to all rows; of `Rows` one block."""

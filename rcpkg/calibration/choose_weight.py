@@ -36,7 +36,16 @@ from rcpkg.calibration.left_out import (
 from rcpkg.calibration.objective import TargetName, check_target
 from rcpkg.calibration.stops import Path
 from rcpkg.calibration.target_path import NotConverged, TargetPath
-from rcpkg.checks import check_columns, check_number, check_numbers, check_weights, know_columns, supervised_step, warn
+from rcpkg.checks import (
+    check_columns,
+    check_number,
+    check_numbers,
+    check_weights,
+    counting,
+    know_columns,
+    supervised_step,
+    warn,
+)
 from rcpkg.choice import FOLDS, choose, least, refuse_groups
 from rcpkg.choice import folds as divisions
 from rcpkg.columns import as_labels, in_table
@@ -297,7 +306,7 @@ class RiskCalibrationCV(Learner):
             X, y, sample_weight, _ = X.without(y, sample_weight).only("RiskCalibrationCV")
         model = clone(self.estimator)
         n, block = _num_samples(X), model._counting_rows(X, y, sample_weight)
-        present = np.ones(n, dtype=bool) if sample_weight is None else check_weights(sample_weight, n) > 0
+        present = counting(sample_weight, n)
         paths = judged = paths_of(model, *block[:3])
         fills = self.gaps_in_view is None
         if fills and paths[0].gaps and isinstance(self.cv, str):

@@ -112,7 +112,6 @@ class ClosedFormClassifier(GenerativeClassifier):
         """Joint log density log p(x, y), shape (n, r)."""
         return self._known_family().log_joint(X, parameters)
 
-    @atomic
     @one_thread_if_small
     def fit(self, X: ArrayLike | Rows, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the closed form θ(s(X, Y)); rows count ``sample_weight`` times. ``fit(rows)`` takes `Rows`, of any size.

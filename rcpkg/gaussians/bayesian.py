@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from rcpkg.base import atomic, constructed
+from rcpkg.base import constructed
 from rcpkg.checks import check_choice, check_number, check_numbers, check_sequence, refusal
 from rcpkg.choice import log_class_prior
 from rcpkg.gaussians.classifier import Grid, GridClassifier, MomentClassifier
@@ -105,7 +105,6 @@ class BayesianQDA(PredictiveDensities, MomentClassifier):
     statistics_: ClassVar[ClassStatistics]
 
     @in_memory
-    @atomic
     def fit(
         self, X: ArrayLike | Rows, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> "BayesianQDA":

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils.validation import _num_samples
 
-from rcpkg.base import GenerativeClassifier, InvalidStatistics, SquareableRows, atomic, constructed, one_thread_if_small
+from rcpkg.base import GenerativeClassifier, InvalidStatistics, SquareableRows, constructed, one_thread_if_small
 from rcpkg.checks import check_choice, check_cost, counting, feature_name, warn
 from rcpkg.choice import (
     Choice,
@@ -116,7 +116,6 @@ class GridClassifier(MomentClassifier):
         raise NotImplementedError
 
     @in_memory
-    @atomic
     @one_thread_if_small
     def fit(
         self,

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rcpkg.base import atomic, constructed
+from rcpkg.base import constructed
 from rcpkg.checks import check_number, check_sequence, refusal
 from rcpkg.gaussians.classifier import Grid, GridClassifier, MomentClassifier
 from rcpkg.gaussians.constants import SINGULAR_RATIO
@@ -253,7 +253,6 @@ class NearestMeans(MomentClassifier):
     variance_: ClassVar[float]
 
     @in_memory
-    @atomic
     def fit(
         self, X: ArrayLike | Rows, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> "NearestMeans":

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from rcpkg.base import SquareableRows, atomic, constructed, log_posterior
+from rcpkg.base import SquareableRows, constructed, log_posterior
 from rcpkg.checks import check_choice, check_cost, refusal
 from rcpkg.choice import choose
 from rcpkg.linalg import IN_CACHE, Array
@@ -57,7 +57,6 @@ class LocalClassifier(SquareableRows):
     )
 
     @in_memory
-    @atomic
     def fit(self, X: ArrayLike | Rows, y: ArrayLike | None = None) -> Self:
         """Store the sample, index it for the neighbour search and, if there are several ``n_neighbors``, choose k.
 

@@ -1,0 +1,199 @@
+"""A refused fit leaves each estimator as it was, and one row that outweighs all others fits or is refused by name."""
+
+import inspect
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from model_cases import ML, rows_for
+from numpy.testing import assert_array_equal
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+from sklearn.utils.validation import has_fit_parameter
+
+import rcpkg
+from rcpkg import (
+    BDA7,
+    EDDA,
+    LDA,
+    RDA,
+    TAN,
+    TM,
+    WANBIAC,
+    BregmanClustering,
+    CategoricalNB,
+    ConditionalLikelihood,
+    DiscriminativeFrequencyEstimate,
+    GaussianNB,
+    MDLDiscretizer,
+    Mixture,
+    ProductModel,
+    QuadraticBayes,
+    RiskCalibration,
+    RiskCalibrationCV,
+    SoftErrorCalibration,
+    TableClassifier,
+)
+from rcpkg.base import Estimator
+from rcpkg.calibration import learner
+from rcpkg.table import TableColumns
+
+NAMED = [getattr(rcpkg, name) for name in rcpkg.__all__]
+PUBLIC = [each for each in NAMED if inspect.isclass(each) and issubclass(each, Estimator)]
+BASES = "ClosedFormClassifier", "GenerativeClassifier"
+FAST = {"dof_multiples": (1, 3)}
+WITH_SETTINGS = [
+    BDA7(**FAST),
+    QuadraticBayes(**FAST, scales=(1, 2)),
+    RDA(lambdas=(0.5,)),
+    EDDA(models=("EEE",)),
+    TM(GaussianNB()),
+    DiscriminativeFrequencyEstimate(CategoricalNB()),
+    SoftErrorCalibration(LDA()),
+    ConditionalLikelihood(GaussianNB(), target_weight=1.0),
+    RiskCalibration(GaussianNB()),
+    RiskCalibrationCV(LDA(), target="pooled", target_weights=[3.0, 30.0]),
+    Mixture(GaussianNB(), n_components=2, random_state=0),
+    ProductModel([("all", GaussianNB(), [0, 1, 2, 3])]),
+    TableClassifier(candidates=[("nb", GaussianNB())], cv=2, random_state=0),
+    BregmanClustering(n_clusters=2, random_state=0),
+    TableColumns(),
+    TAN(),
+    WANBIAC(),
+]
+OTHERS = [cls() for cls in PUBLIC if cls.__name__ not in BASES and cls not in map(type, WITH_SETTINGS)]
+ALL = [*WITH_SETTINGS, *OTHERS]
+X, Y = load_iris(return_X_y=True)
+X, Y = np.rint(10 * X[::5]), Y[::5] + 1  # whole numbers, which are codes as well
+
+
+def infinite(rows):
+    rows = rows.copy()
+    rows[2, 1] = np.inf
+    return rows
+
+
+BAD = {
+    "no rows": (X[:0, :2], Y[:0], None),
+    "one axis": (X[:, 0], Y, None),
+    "lengths": (X[:, :2], Y[1:], None),
+    "no labels": (X[:, :2], None, None),
+    "one class": (X[:, :2], np.ones(len(Y)), None),
+    "labels that are numbers": (X[:, :2], Y + np.linspace(0, 0.5, len(Y)), None),
+    "infinite": (infinite(X), Y, None),
+    "overflow": (X[:, :2] * 1e200, Y, None),
+    "complex": (X[:, :2] * 1j, Y, None),
+    "weights": (X[:, :2], Y, -np.ones(len(Y))),
+    "no weight": (X[:, :2], Y, np.zeros(len(Y))),
+}
+
+
+def told(model):
+    """What a fitted estimator tells of rows."""
+    return np.asarray(model.predict(X) if hasattr(model, "predict") else model.transform(X))
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning", "ignore::RuntimeWarning")
+@pytest.mark.parametrize("model", ALL, ids=repr)
+def test_a_refused_refit_leaves_the_estimator_as_it_was(model):
+    model = clone(model).fit(X, Y)
+    before, predicted, refusals = dict(vars(model)), told(model), 0
+    for name, (rows, labels, weight) in BAD.items():
+        given = {} if weight is None else {"sample_weight": weight}
+        if given and not has_fit_parameter(model, "sample_weight"):
+            continue
+        try:
+            clone(model).fit(rows, labels, **given)
+        except (ValueError, TypeError):
+            refusals += 1
+        else:
+            continue  # what this estimator takes, such as text for categories
+        with pytest.raises((ValueError, TypeError)):
+            model.fit(rows, labels, **given)
+        assert vars(model).keys() == before.keys(), name
+        assert [key for key in before if vars(model)[key] is not before[key]] == [], name
+        assert_array_equal(told(model), predicted)
+    assert refusals >= 2
+
+
+def test_what_a_discretizer_and_a_clustering_had_stays_in_a_refused_refit():
+    """They have no labels, or no classes, and changed what they know of the columns first."""
+    frame = pd.DataFrame(X, columns=[*"abcd"])
+    for model in MDLDiscretizer(), BregmanClustering(n_clusters=2, random_state=0):
+        model.fit(frame, Y)
+        if isinstance(model, BregmanClustering):
+            model.set_params(n_clusters=len(X) + 1)
+        with pytest.raises(ValueError, match=r"n_clusters=31 must lie|Unknown label type"):
+            model.fit(frame[["a", "b"]], Y + np.linspace(0, 0.5, len(Y)))
+        assert model.n_features_in_ == 4 and list(model.feature_names_in_) == [*"abcd"]
+
+
+# One row that outweighs all others ------------------------------------------------------------------------------------
+
+CALIBRATED = {
+    "RiskCalibration": RiskCalibration,
+    "RiskCalibrationCV": lambda model: RiskCalibrationCV(model, target="pooled", target_weights=[30.0]),
+    "ConditionalLikelihood": ConditionalLikelihood,
+}
+FITS = [(name, times) for name in CALIBRATED for times in (1e3, 1e4, 1e5, 1e6, 7e6, 3e7, 9e7)]
+FAST_FITS = [("RiskCalibration", 7e6), ("ConditionalLikelihood", 7e6)]
+
+
+def fitted_or_refused(model, X, y, times, row=0):
+    """The warnings of a fit in which a row weighs that many times as much as all others, which may be refused by a
+    sentence that names sample_weight and what to do."""
+    weight = np.ones(len(y))
+    weight[row] = times * (len(y) - 1)
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        try:
+            model.fit(X, y, sample_weight=weight)
+        except ValueError as error:
+            assert "sample_weight" in str(error) and "clip the weights" in str(error)
+        else:
+            assert np.isfinite(model.predict_proba(X)).all()
+    return [str(each.message) for each in found]
+
+
+@pytest.mark.parametrize(
+    ("calibrated", "times"), [pytest.param(*fit, marks=[] if fit in FAST_FITS else pytest.mark.slow) for fit in FITS]
+)
+@pytest.mark.parametrize("name", ML)
+def test_a_row_that_outweighs_all_others_fits_or_is_refused(name, calibrated, times):
+    X, y = rows_for(name)
+    fitted_or_refused(CALIBRATED[calibrated](clone(ML[name])), X[:30], y[:30], times)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_a_singular_matrix_by_a_heavy_row_is_an_error_of_its_weight(monkeypatch):
+    """numpy's LinAlgError came out, of some fits, which depends on the processor; without such a row it stays."""
+
+    def singular(*given):
+        raise np.linalg.LinAlgError("singular")
+
+    monkeypatch.setattr(learner, "optimum", singular)
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(np.linalg.LinAlgError):
+        RiskCalibration(LDA()).fit(X, y)
+    weight = np.where(np.arange(150) == 0, 6e6 * 149, 1.0)
+    with pytest.raises(ValueError, match=r"singular: row 0 has 6e\+06 times the sample_weight .* clip") as found:
+        RiskCalibration(LDA()).fit(X, y, sample_weight=weight)
+    assert not isinstance(found.value, np.linalg.LinAlgError)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        GaussianNB(),
+        RiskCalibration(GaussianNB()),
+        RiskCalibrationCV(GaussianNB(), target="pooled", target_weights=[3.0, 30.0]),
+        TableClassifier(candidates=[("nb", GaussianNB())], cv=2, random_state=0),
+    ],
+    ids=repr,
+)
+def test_a_heavy_row_is_told_once_a_fit(model):
+    X, y = load_iris(return_X_y=True)
+    for _ in range(2):
+        said = fitted_or_refused(clone(model), X[::5], y[::5], 5e3)
+        assert sum("times the sample_weight of all other rows together" in message for message in said) == 1
