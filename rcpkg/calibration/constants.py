@@ -99,11 +99,12 @@ BLOCK_ROWS = (512, 16384)
 
 # Where a search ends --------------------------------------------------------------------------------------------------
 
-#: Least curvature, relative to that at equal posteriors, that is none: at least 1e-7 at finite optima of these tables,
-#: at most 3e-12 where a search on the way to none had converged
+#: Least curvature, relative to that at equal posteriors, that is none: at least 1e-7 at finite optima of 150 tables, at
+#: most 3e-12 where a search on the way to none had converged
 FLAT = 1e-10
 #: Gain in nats a row and pseudo-row that a step promises at the optimum of a weight, from which rows are left out, and
-#: along directions that no row sees: posteriors to 1e-7, though steps converge linearly
+#: along directions that no row sees: posteriors to 1e-7, though steps converge linearly; half or twice takes up to two
+#: steps more or one less
 TOL = 2e-15
 #: The same of a search by safe steps, and of Newton's in folds; half or twice takes a step of either more or less
 SAFE_TOL = 1e-8
@@ -116,7 +117,7 @@ BLOCKS = 200
 #: target. Half makes the estimate of what a row gains rougher by a factor of 1.4, twice takes twice as long.
 LOOKED_AT, PROBES = 600, 2
 #: Nats a row that are worth a word: by so many the closed form must do better than a fit with a given weight for a
-#: warning. Half makes more fits warn. The next four are nats a row, too, by the same scale.
+#: warning. Half makes more fits warn. The next three are nats a row, too.
 AHEAD = 0.01
 #: By which a model that rows left out chose may be behind the closed form, within a standard error, without a warning
 WORSE = 2 * AHEAD
@@ -125,10 +126,8 @@ WORTH = AHEAD / 10
 #: Ends safe steps in folds that take the place of leave-one-out, times the share of the target in all rows: half of it
 #: bounds what the objective lacks a row, far below the standard error of a log-loss
 FOLD_TOL = 1e-4
-#: That say nothing: what rounding may cost a model on its way along the directions that no row sees, and where safe
-#: steps in folds of rows with gaps end, of which each takes longer
-LOST = 1e-6
-#: Step of a row's statistics by which a target is differentiated: about the fourth root of rounding
+#: Step of a row's statistics by which a target is differentiated: about the fourth root of rounding; half or twice
+#: changes no posterior by 1e-7
 DIFFERENCE = 1e-4
 
 # What is too large ----------------------------------------------------------------------------------------------------
