@@ -33,8 +33,13 @@ class Features:
     def _keep(self, most_entries: float) -> None:
         least, most = BLOCK_ROWS
         self.slices = slices(self.n, most if self.sparse else int(np.clip(2 * IN_CACHE // self.width, least, most)))
-        entries = 1.5 * self.map.entries if self.sparse else float(self.n * self.width)
-        self.cached = [self.block(rows) for rows in self.slices] if entries <= most_entries else None
+        kept = 1.5 * self.map.entries if self.sparse else float(self.n * self.width)
+        self.cached = [self.block(rows) for rows in self.slices] if kept <= most_entries else None
+
+    @property
+    def entries(self) -> float:
+        """Of dense features that a pass takes as long for."""
+        return SPARSE_FROM * self.map.entries if self.sparse else float(self.n * self.width)
 
     def take(self, index: NDArray[np.intp]) -> "Features":
         """Those of some of the rows, formed once."""

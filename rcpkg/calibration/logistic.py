@@ -17,14 +17,17 @@ def conditional_information(
 ) -> Array:
     """Σ_i w_i (diag p_i − p_i p_iᵀ) ⊗ φ_i φ_iᵀ over k classes, shape (k, p, k, p), or its diagonal blocks, (k, p, p).
 
-    ``blocks`` are features (p, n), posteriors (k, n) of these classes, and weights (n,). Outside the diagonal blocks
-    rows that weigh less than ``negligible`` times the mean may be left out: what is left is at least half of it.
+    ``blocks`` are features (p, n), posteriors (k, n) of these classes, and weights (n,). Outside the diagonal blocks of
+    the whole, and in these alone, rows that weigh less than ``negligible`` times the mean may be left out.
     """
     of_class, pairs = np.zeros((k, p, p)), np.zeros((k, p, k, p) if full and k > 1 else 0)
     for block, P, weight in blocks:
         space = np.empty_like(block)
         for a in range(k):
-            of_class[a] += gram(block, P[a] * (1 - P[a]) * weight, space)
+            some, doubt = block, P[a] * (1 - P[a]) * weight
+            if negligible and not full:
+                some, doubt = uncertain_rows(block, doubt, negligible)
+            of_class[a] += gram(some, doubt, space[:, : len(doubt)])
         if pairs.size and negligible:
             for a, b in zip(*np.tril_indices(k, -1)):
                 some, doubt = uncertain_rows(block, P[a] * P[b] * weight, negligible)
@@ -188,16 +191,16 @@ class LogisticObjective:
         """The Hessian of the mean log-loss at V, or, for None, at equal posteriors: `conditional_information` of all
         classes but the first, or of each in V."""
         k = self.r - 1 if full else self.free
-
-        def weighted() -> Iterator[tuple[Array, Array, Array]]:
-            for rows, block in self.features.dense_blocks():
-                weight = self._counting(rows) / self.total
-                if V is None:
-                    yield block, np.full((k, len(weight)), 1 / self.r), weight
-                else:
-                    yield block, posteriors(products(V, block), self.y[rows], self.r)[0][-k:], weight
-
-        return conditional_information(weighted(), k, self.features.width, full, negligible)
+        weighted = ((rows, block, self._counting(rows) / self.total) for rows, block in self.features.dense_blocks())
+        if V is None:  # one matrix for all classes
+            G = sum(gram(block, weight) for _, block, weight in weighted)
+            between = (np.eye(k) - 1 / self.r) / self.r
+            return np.einsum("ab,jl->ajbl", between, G) if full else np.repeat(between[:1, :1, None] * G, k, axis=0)
+        blocks = (
+            (block, posteriors(products(V, block), self.y[rows], self.r)[0][-k:], weight)
+            for rows, block, weight in weighted
+        )
+        return conditional_information(blocks, k, self.features.width, full, negligible)
 
     def curvature(self, V: Array | None, full: bool = True, negligible: float = 0.0) -> Array:
         """The Hessian of f, as a matrix, or, unless ``full``, its diagonal blocks, one for each row of V; like

@@ -78,8 +78,11 @@ class NewtonRun:
             point = F.iterate(point.z, point.evaluation)
         curvature = F.curvature(point.z, self.damping) if self.damping else point.curvature
         bounded = F.exact and not isinstance(curvature, Woodbury)  # which is at least the target's, that is not blind
-        if F.exact:
-            step = curvature.solve(g) if self.damping else point.newton_step
+        # that of all rows, where it has told a promise
+        if not self.damping and (F.exact or (F.lacks_states and "newton_step" in vars(point))):
+            step = point.newton_step
+        elif F.exact:
+            step = curvature.solve(g)
         elif self.steps <= F.patience:
             step = quasi_newton(g, curvature.solve, self.pairs)
         else:
@@ -200,13 +203,14 @@ def search_start(point: Iterate) -> Iterate:
     if not np.isfinite(point.evaluation.value):  # rounding leaves it no model in these coordinates
         return F.better_start(point)
     part = getattr(F, "part", F)
+    # where a Hessian of the part takes longer than a pass over all rows L-BFGS is there before
+    is_searched = part is not F and not (F.lacks_states and F.stint > 1)
     # rows that count twice are two rows: a fit to repeated rows begins, and so ends, where the weighted one does
-    enough = ROUGH * len(point.z) / (2 * max(F.rows, F.total_weight))
-    if part is F:
-        return F.better_start(point) if point.promise > enough else point
-    enough = ROUGH * len(point.z) / (2 * part.rows)
-    if point.estimate <= enough:
+    enough = ROUGH * len(point.z) / (2 * (part.rows if is_searched else max(F.rows, F.total_weight)))
+    if (point.promise if part is F else point.estimate) <= enough:
         return point
+    if not is_searched:
+        return F.better_start(point)
     run, on_part = NewtonRun(), part.iterate(point.z)
     for t in range(1, PATIENCE + 1):
         following = run(on_part, t)

@@ -342,3 +342,13 @@ def test_a_row_far_outside_of_the_target_ends_no_search_without_a_word(r):
         model = RiskCalibration(QDA(), target_weight=1e-6).fit(X, y)
     short = any(issubclass(warning.category, ConvergenceWarning) for warning in said)
     assert short or model.history_.objective.iloc[-1] <= F.iterate(greater.point.z).evaluation.value
+
+
+def test_rows_that_lack_rare_states_lead_to_the_optimum_without_a_hessian_of_all(monkeypatch):
+    rng = np.random.RandomState(0)
+    n = 40_000
+    X = np.minimum(rng.geometric(0.3, (n, 12)) - 1, 29).astype(float)
+    y = (X[:, :3].sum(axis=1) + rng.logistic(0, 2, n) > 7).astype(int)
+    monkeypatch.delattr(Conditional, "by_all_rows")
+    learner = ConditionalLikelihood(CategoricalNB(prior_strength=1.0), tol=1e-8).fit(X, y)
+    assert learner.converged_
