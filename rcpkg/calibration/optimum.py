@@ -30,7 +30,7 @@ from rcpkg.calibration.conditional import (
     null_space,
     pooled_parameters,
 )
-from rcpkg.calibration.constants import LARGEST, TOL
+from rcpkg.calibration.constants import LARGEST, LOST, TOL
 from rcpkg.calibration.coordinates import Named
 from rcpkg.calibration.curvature import MinimalForm
 from rcpkg.calibration.newton import LBFGS, Newton
@@ -39,7 +39,7 @@ from rcpkg.calibration.steps import Safe, Step
 from rcpkg.calibration.stops import Converged, Path
 from rcpkg.checks import warn
 from rcpkg.families import Statistics, Unsupported, can
-from rcpkg.linalg import LOG_ROUNDING, MOST_STEPS
+from rcpkg.linalg import MOST_STEPS
 
 
 def optimum(
@@ -91,7 +91,7 @@ def most_probable(path: Path) -> Path:
     direct, log_loss = path.chosen, path.point.losses.log_loss
     moved = along_the_fibre(F, finite(path.chosen.natural))
     for point in filter(None, (moved, direct)):
-        if F.evaluate(F.labels, point.parameters).losses.log_loss <= log_loss + LOG_ROUNDING:
+        if F.evaluate(F.labels, point.parameters).losses.log_loss <= log_loss + LOST:
             unique = point is moved and is_attained(path)
             path.chosen, path.joint_model = point, "most probable" if unique else "search"
             return path
