@@ -78,8 +78,9 @@ class NewtonRun:
             point = F.iterate(point.z, point.evaluation)
         curvature = F.curvature(point.z, self.damping) if self.damping else point.curvature
         bounded = F.exact and not isinstance(curvature, Woodbury)  # which is at least the target's, that is not blind
-        # that of all rows, where it has told a promise
-        if not self.damping and (F.exact or (F.lacks_states and "newton_step" in vars(point))):
+        # that of all rows, where it has told a promise or values have no digits for what others do
+        exactly = "newton_step" in vars(point) or point.estimate <= EPS * abs(point.evaluation.value)
+        if not self.damping and (F.exact or (F.lacks_states and exactly)):
             step = point.newton_step
         elif F.exact:
             step = curvature.solve(g)
