@@ -171,8 +171,8 @@ def changed(source: str) -> frozenset[str]:
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Subscript | ast.Attribute) and isinstance(node.ctx, ast.Store):
             found.add(root(node))
-        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-            found.add(root(node.value.func))
+        elif isinstance(node, ast.Expr) and isinstance(getattr(node.value, "func", None), ast.Attribute):
+            found.add(root(node.value.func))  # a function that is called by its name is no object that changes
     return frozenset(found)
 
 
