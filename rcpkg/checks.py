@@ -19,7 +19,7 @@ from sklearn.utils.validation import validate_data
 from rcpkg._bases import _BaseComposition
 from rcpkg.capabilities import MARGINALS, Unsupported, can
 from rcpkg.columns import NESTED, as_labels, as_numbers, in_columns, kind_of, summed, unmasked
-from rcpkg.linalg import EPS, Array
+from rcpkg.linalg import Array
 
 
 def refusal(name: str, need: str, value: Any) -> ValueError:
@@ -200,8 +200,8 @@ def check_class_prior(class_prior: ArrayLike | Mapping, classes: NDArray) -> Arr
     return weights
 
 
-#: Magnitudes of features of which floats hold the sums of squares over as many rows as they tell apart, 1/EPS
-LARGEST = float(np.sqrt(EPS * np.finfo(float).max))
+#: Magnitudes of features whose squares and sums of squares are numbers
+LARGEST = 1e150
 LEAST_SPREAD = 1 / LARGEST
 
 
@@ -230,7 +230,7 @@ def check_magnitude(X: Array, *, fitting: bool = False, names: Any = None) -> Ar
 DOMINANT = 1e3
 #: The same from which sums of all rows keep fewer than half of the digits of the others, and the row is refused: of 64
 #: fits to iris and wine none ended in a singular matrix at 6e3, one at 6e6 and seven at 6e9
-DROWNING = float(np.sqrt(1 / EPS))
+DROWNING = 1e8
 
 
 def check_weights(sample_weight: ArrayLike | None, n: int) -> Array:
