@@ -53,6 +53,8 @@ RADIUS = 50.0
 #: Share of the slope that is left at the end of a step which was too short, as usual for Newton's method (Nocedal and
 #: Wright, 2006, 3.1)
 STEADY = 0.9
+#: Steps without a gain after which rounding is taken to have the say; twice makes ten more passes of no use
+STALLED = 10
 
 # What is faster -------------------------------------------------------------------------------------------------------
 # The bar of each is the race to the optimum (chapter 9). The optimum is the same: steps differ, not what they end at.

@@ -9,7 +9,7 @@ import numpy as np
 
 from rcpkg.base import Array
 from rcpkg.calibration.conditional import Conditional, Iterate, Smooth, conjugate
-from rcpkg.calibration.constants import LEAST, MEMORY, PATIENCE, RADIUS, ROUGH, SHARED, STEADY
+from rcpkg.calibration.constants import LEAST, MEMORY, PATIENCE, RADIUS, ROUGH, SHARED, STALLED, STEADY
 from rcpkg.calibration.coordinates import COORDINATES, Named, metric
 from rcpkg.calibration.curvature import Woodbury
 from rcpkg.calibration.logistic import Curvature
@@ -50,7 +50,19 @@ class SharedNewton(Newton):
         return SharedRun(self.nearby)
 
 
-class NewtonRun:
+class Stalling:
+    """How many steps in a row have gained nothing but rounding."""
+
+    idle = 0
+
+    def moved(self, point: Iterate, following: Iterate) -> Iterate | None:
+        """The point that follows, or None where rounding has had the say for so many steps."""
+        gain, rounding = point.evaluation.value - following.evaluation.value, 4 * EPS * abs(point.evaluation.value)
+        self.idle = self.idle + 1 if gain <= rounding else 0
+        return following if self.idle < STALLED else None
+
+
+class NewtonRun(Stalling):
     """What Newton's steps remember: how much damping the last ones wanted, and how far the next may go."""
 
     solve: Solve | None = None  # of a factor that serves the next step
@@ -67,9 +79,7 @@ class NewtonRun:
         if end is None and self.damping < 1:
             self.damping = 1.0
             end = self._step(point)
-        if end is None or t == 1 or point.estimate > EPS * abs(point.evaluation.value):
-            return end
-        return end if end.estimate < point.estimate else None  # values have no digits for it: rounding has the say
+        return end and self.moved(point, end)
 
     def _step(self, point: Iterate) -> Iterate | None:
         F, g = point.objective, point.evaluation.gradient
@@ -243,7 +253,7 @@ class LBFGS(SecondOrder):
         return LBFGSRun(self.coordinates)
 
 
-class LBFGSRun:
+class LBFGSRun(Stalling):
     """What L-BFGS remembers: its first inverse Hessian, and the last steps with the changes of the gradient."""
 
     def __init__(self, name: str) -> None:
@@ -264,7 +274,7 @@ class LBFGSRun:
         following, after = end[1], end[1].evaluation.gradient
         self.pairs.append((following.z - point.z, after - g))
         ahead = quasi_newton(after, self.metric, self.pairs)
-        return F.iterate(following.z, following.evaluation, ahead)
+        return self.moved(point, F.iterate(following.z, following.evaluation, ahead))
 
 
 def quasi_newton(

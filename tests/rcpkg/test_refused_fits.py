@@ -136,8 +136,9 @@ CALIBRATED = {
     "RiskCalibrationCV": lambda model: RiskCalibrationCV(model, target="pooled", target_weights=[30.0]),
     "ConditionalLikelihood": ConditionalLikelihood,
 }
-FITS = [(name, times) for name in CALIBRATED for times in (1e3, 1e4, 1e5, 1e6, 7e6, 3e7, 9e7)]
 FAST_FITS = [("RiskCalibration", 7e6), ("ConditionalLikelihood", 7e6)]
+FITS = [(name, times) for name, _ in FAST_FITS for times in (1e3, 1e4, 1e5, 1e6, 7e6, 3e7, 9e7)]
+FITS.append(("RiskCalibrationCV", 7e6))  # the weight at which numpy's LinAlgError came out; each takes seconds
 
 
 def fitted_or_refused(model, X, y, times, row=0):
