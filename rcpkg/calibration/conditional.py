@@ -27,6 +27,7 @@ from rcpkg.calibration.constants import (
     LARGEST_OF_MANY,
     MOST_PARAMETERS,
     PATIENCE,
+    PRODUCTS,
     ROUGH,
     SAMPLE,
     STINT,
@@ -491,8 +492,8 @@ class Conditional(Smooth):
             h, flat = (self.data.diagonal(B).ravel() for B in (V if z is None else self.scored(z), V))
             return Diagonal(np.maximum(h + damping * flat, EPS * np.where(flat > 0, flat, 1.0)))
         # letter as QDA reaches the optimum in half the time without rows that say little of a class; a ridge bends the
-        # directions that they alone tell of
-        blocks = part.blocks(z, ROUGH if self.data.l2 else 0.0)
+        # directions that they alone tell of, which with fewer rows than features would be most of them
+        blocks = part.blocks(z, ROUGH if self.data.l2 and part.rows > self.width else 0.0)
         if damping:
             blocks = [block + damping * flat for block, flat in zip(blocks, part.blocks(None))]
         return Curvature.from_blocks(blocks)
@@ -632,7 +633,7 @@ def conjugate(
     z = solve(rest)
     squared = rest @ z
     far, enough, search = squared > ROUGH**2, squared * np.clip(np.sqrt(squared), ROUGH**2, ROUGH) ** 2, z
-    for done in range(1, len(g) + 1):
+    for done in range(1, PRODUCTS + 1):
         bent = product(search)
         along = search @ bent
         if along <= EPS * squared:
