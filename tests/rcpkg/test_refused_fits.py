@@ -134,10 +134,10 @@ def test_what_a_discretizer_and_a_clustering_had_stays_in_a_refused_refit():
 CALIBRATED = {
     "RiskCalibration": RiskCalibration,
     "RiskCalibrationCV": lambda model: RiskCalibrationCV(model, target="pooled", target_weights=[30.0]),
-    "ConditionalLikelihood": ConditionalLikelihood,
+    "ConditionalLikelihood": lambda model: ConditionalLikelihood(model, max_iter=100),  # 1,000 take half a minute
 }
 FAST_FITS = [("RiskCalibration", 7e6), ("ConditionalLikelihood", 7e6)]
-FITS = [(name, times) for name, _ in FAST_FITS for times in (1e3, 1e4, 1e5, 1e6, 7e6, 3e7, 9e7)]
+FITS = [(name, times) for name, _ in FAST_FITS for times in (1e3, 1e5, 7e6, 9e7)]
 FITS.append(("RiskCalibrationCV", 7e6))  # the weight at which numpy's LinAlgError came out; each takes seconds
 
 
