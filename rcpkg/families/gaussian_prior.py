@@ -18,7 +18,8 @@ class GaussianParameters(NamedTuple):
     """Class log probabilities (r,), means (r, d), and covariances.
 
     ``covariance`` is (r, d, d) or, shared by the classes, (d, d); for independent features the variances (r, d) or
-    (d,). ``whitener`` is A = L⁻¹ with L the Cholesky factor of the covariance, or 1/σ: A(x − μ) has unit covariance.
+    (d,). ``whitener`` is A with AᵀA = Σ⁻¹, or 1/σ, so that A(x − μ) has unit covariance: L⁻¹ with L the Cholesky factor
+    of the covariance or, where natural parameters give the model, the upper Cholesky factor of the precision.
 
     >>> from rcpkg import GaussianNB
     >>> theta = GaussianNB(rows_per_feature=0.0).fit([[0.0], [2.0], [5.0], [9.0]], [0, 0, 1, 1]).parameters_
