@@ -74,7 +74,7 @@ LEARNERS = [  # one of each way through the library: family, prior, step and cho
     DiscriminativeFrequencyEstimate(CategoricalNB()),
     SoftErrorCalibration(QDA()),
     ConditionalLikelihood(CategoricalNB(prior_strength=1.0), target_weight=1.0),
-    RiskCalibrationCV(LDA(), target="grand"),
+    RiskCalibrationCV(LDA()),
     TableClassifier(candidates=[("nb", GaussianNB())], cv=2, random_state=0),
     WANBIAC(),
     BayesianQDA(),
