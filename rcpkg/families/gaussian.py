@@ -140,7 +140,7 @@ class GaussianFamily(GaussianPrior):
         X, r = self.encode(X), weights.shape[1]
         first, seen = np.zeros((2, r, X.shape[1]))
         second = SecondMoments(self.shape, *first.shape)
-        for rows in slices(len(X), AT_A_TIME // max(1, X.shape[1]) if self.independent else BLOCK):
+        for rows in slices(len(X), max(1, AT_A_TIME // max(1, X.shape[1])) if self.independent else BLOCK):
             x = X[rows] - self._origin
             if self._incomplete:
                 there = ~np.isnan(x)

@@ -531,3 +531,11 @@ def test_given_priors_are_used():
     assert_allclose(np.exp(model.class_log_prior_), [0.2, 0.3, 0.5])
     joint = QDA().fit(X, y).predict_joint_log_proba(X)
     assert_allclose(model.predict_joint_log_proba(X), joint - np.log(1 / 3) + np.log([0.2, 0.3, 0.5]), atol=1e-10)
+
+
+def test_more_features_than_entries_at_a_time_leave_one_row_at_a_time(monkeypatch):
+    X, y = np.random.default_rng(0).normal(size=(20, 4)), np.arange(20) % 2
+    whole = GaussianNB().fit(X, y)
+    monkeypatch.setattr("rcpkg.families.gaussian.AT_A_TIME", X.shape[1] - 1)
+    by_rows = GaussianNB().fit(X, y)
+    assert_allclose(by_rows.predict_log_proba(X), whole.predict_log_proba(X), rtol=1e-9, atol=1e-12)
