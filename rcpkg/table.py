@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Sequence
+from functools import cache, partial
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
@@ -22,7 +23,7 @@ from rcpkg._bases import TransformerMixin
 from rcpkg.base import Array, Estimator, GenerativeClassifier, constructed
 from rcpkg.calibration import RiskCalibration, RiskCalibrationCV
 from rcpkg.calibration.choose_weight import TARGET_WEIGHTS
-from rcpkg.calibration.in_view import check_in_view, copies
+from rcpkg.calibration.in_view import Copies, check_in_view, copies
 from rcpkg.calibration.left_out import mean_and_error
 from rcpkg.checks import check_magnitude, check_number, counting, feature_name, refuse_labels, warn
 from rcpkg.choice import folds
@@ -435,14 +436,18 @@ class TableClassifier(GenerativeClassifier):
         for train, held in divisions:
             counts = np.bincount(y[train], None if weight is None else weight[train], minlength=len(self.classes_))
             losses[0][:, held] = error_and_log_loss(np.tile(counts / counts.sum(), (len(held), 1)), y[held])
+        prepared = cache(partial(self._prepared, frame, y, divisions, seed))  # once for all candidates
         seconds, notes = np.zeros(len(found)), [""] * len(found)
         for place, candidate in enumerate(found):
             started = time.perf_counter()
             try:
-                for train, held in divisions:
+                for fold, (train, held) in enumerate(divisions):
                     if place and time.perf_counter() > deadline:
                         raise TimeoutError(f"the budget of {self.budget:g} seconds was spent")
-                    losses[1 + place][:, held] = self._left_out(candidate, frame, y, weight, train, held, seed)
+                    of_train = None if weight is None else weight[train]
+                    with warnings.catch_warnings(action="ignore"):
+                        rows = prepared(fold, candidate.intervals)
+                        losses[1 + place][:, held] = _left_out(candidate.model, rows, y[train], y[held], of_train)
             except (ValueError, TimeoutError) as error:
                 losses[1 + place], notes[place] = np.inf, str(error)
             seconds[place] = time.perf_counter() - started
@@ -463,30 +468,17 @@ class TableClassifier(GenerativeClassifier):
         """Missing: the candidates are compared on all rows."""
         raise AttributeError("TableClassifier has no partial_fit, since candidates are compared on all rows")
 
-    def _left_out(
-        self,
-        candidate: Candidate,
-        frame: pd.DataFrame,
-        y: NDArray,
-        weight: Any,
-        train: NDArray,
-        held: NDArray,
-        seed: int,
-    ) -> Array:
-        """Errors and log-losses, (2, n), of the rows ``held``, in the mean over their copies."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            of_train = None if weight is None else weight[train]
-            model = _fitted(candidate, self.columns_, frame.iloc[train], y[train], of_train)
-            rows = frame.iloc[held].reset_index(drop=True)
-            present = np.where(rows.isna(), np.nan, 1.0)
-            seen = copies(present, self.gaps_in_view, check_random_state(seed))
-            shown = rows.iloc[seen.row].reset_index(drop=True).where(~np.isnan(seen.X))
-            P = np.zeros((len(shown), y.max() + 1))
-            P[:, model.classes_] = model.predict_proba(shown)
-            frequencies = np.bincount(y[train], of_train, minlength=P.shape[1])
-            P += (frequencies / frequencies.sum() - P) / (frequencies.sum() + 1)
-        return seen.mean(error_and_log_loss(P, y[held][seen.row]))
+    def _prepared(
+        self, frame: pd.DataFrame, y: NDArray, divisions: Sequence[Any], seed: int, fold: int, intervals: bool
+    ) -> tuple[pd.DataFrame, pd.DataFrame, Copies]:
+        """Of a fold what models see: its rows to train on, copies of those held out, and which copies these are."""
+        train, held = divisions[fold]
+        columns = TableColumns(columns=self.columns_, intervals=intervals).fit(frame.iloc[train], y[train])
+        rows = frame.iloc[held].reset_index(drop=True)
+        present = np.where(rows.isna(), np.nan, 1.0)
+        seen = copies(present, self.gaps_in_view, check_random_state(seed))
+        shown = rows.iloc[seen.row].reset_index(drop=True).where(~np.isnan(seen.X))
+        return columns.transform(frame.iloc[train]), columns.transform(shown), seen
 
     def _check_rows(self, X: Any, y: ArrayLike, reset: bool = True) -> tuple[pd.DataFrame, NDArray]:
         y = super()._check_rows(_numbers_in_place_of(X), y, reset)[1]
@@ -581,6 +573,19 @@ def _fitted(candidate: Candidate, columns: Columns, frame: pd.DataFrame, y: NDAr
     pipeline = make_pipeline(TableColumns(columns=columns, intervals=candidate.intervals), clone(candidate.model))
     weights = {} if weight is None else {f"{pipeline.steps[-1][0]}__sample_weight": weight}
     return pipeline.fit(frame, y, **weights)
+
+
+def _left_out(
+    model: Any, rows: tuple[pd.DataFrame, pd.DataFrame, Copies], y: NDArray[np.intp], y_held: NDArray, weight: Any
+) -> Array:
+    """Errors and log-losses, (2, n), of the rows held out of a fold, in the mean over their copies."""
+    train, shown, seen = rows
+    model = clone(model).fit(train, y, **({} if weight is None else {"sample_weight": weight}))
+    P = np.zeros((len(shown), 1 + max(y.max(), y_held.max())))
+    P[:, model.classes_] = model.predict_proba(shown)
+    frequencies = np.bincount(y, weight, minlength=P.shape[1])
+    P += (frequencies / frequencies.sum() - P) / (frequencies.sum() + 1)
+    return seen.mean(error_and_log_loss(P, y_held[seen.row]))
 
 
 def error_and_log_loss(P: Array, y: NDArray[np.intp]) -> Array:

@@ -9,6 +9,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.collections import Collection, LineCollection, PathCollection, PolyCollection
 from matplotlib.colors import to_rgb
 from matplotlib.container import BarContainer, Container
@@ -221,8 +222,9 @@ def show(figure: Figure) -> None:
             if _size(artist) > DENSE:
                 artist.set_rasterized(True)
     drawing = StringIO()
-    with plt.rc_context(STYLE):
-        figure.savefig(drawing, format="svg", dpi=PRINT_DPI, metadata={"Date": None})
+    figure.set_dpi(PRINT_DPI)
+    with plt.rc_context(STYLE):  # not by savefig, which draws once more for the layout alone
+        FigureCanvasSVG(figure).print_svg(drawing, metadata={"Date": None})
     plt.close(figure)
     vectors = " ".join(map(str.strip, drawing.getvalue().splitlines()))  # in one line, a third smaller in a notebook
     display({"image/svg+xml": vectors, "text/plain": str(figure)}, raw=True)

@@ -32,6 +32,7 @@ from rcpkg import (
     RiskCalibrationCV,
     Statistics,
 )
+from rcpkg.linalg import correlations, is_definite
 
 FULL = ["QDA", "LDA"]
 RECOMMENDED = {"step": "safe", "stopping": "none", "target_weight": 3.0}
@@ -466,3 +467,14 @@ def test_features_that_nearly_depend_on_each_other_leave_a_calibration(name, gap
     blocks = [("numbers", QDA(), [0, 1, 2]), ("states", CategoricalNB(prior_strength=1.0), [3])]
     model, X = (ProductModel(blocks), np.column_stack([X, y])) if name == "ProductModel" else (GAUSSIAN[name], X)
     assert log_loss(y, learner(clone(model)).fit(X, y).predict_proba(X)) < np.log(2)
+
+
+def test_definite_is_what_eigenvalues_say_one_matrix_at_a_time_and_many():
+    least, tol = np.array([1e-3, 1.01e-10, 0.99e-10, 1e-15, 0.0, -1e-3]), 1e-10
+    equal = np.ones((6, 5, 5)) + least[:, None, None] * (np.eye(5) - 1)  # all correlations 1 - least
+    units = np.array([1e-9, 1, 1e9, 3, 7])
+    matrices = equal * np.outer(units, units)
+    for some in (matrices, matrices[:2], matrices[:, None], *matrices[:, None]):
+        expected = np.linalg.eigvalsh(correlations(some)[0])[..., 0] > tol
+        assert_array_equal(is_definite(some, tol), expected)
+    assert is_definite(matrices, tol).tolist() == [True, True, False, False, False, False]
