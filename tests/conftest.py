@@ -13,11 +13,17 @@ LONGEST = ("planted_errors", "experiments", "datasets", "local", "estimators", "
 
 # of these a page or chapter of the book goes to one worker, of all others the whole file: what it holds is made once
 OF_PAGES = {"test_html", "test_planted_errors"}
+# these make the scorecard of all results, and go to one worker
+OF_RESULTS = {"test_experiments", "test_pages", "test_scorecard"}
+
+gc.disable()  # what is collected stays, see below
 
 
 def together(nodeid: str) -> str:
     """What the tests of one worker have in common: the file and, where a page of the book is tried, the page."""
     path, _, name = nodeid.partition("::")
+    if Path(path).stem in OF_RESULTS:
+        return "results"
     page = name.partition("[")[2].rstrip("]").partition("-")[0] if Path(path).stem in OF_PAGES else ""
     return f"{path} {page}"
 
@@ -84,6 +90,7 @@ def pytest_collection_finish():
     """What modules hold stays until the end: the garbage collector need not go through it again and again."""
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(trylast=True)

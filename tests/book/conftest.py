@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 import time
+from functools import cache
 from pathlib import Path
 
 import nbformat
@@ -45,6 +46,7 @@ def soup(path: Path) -> BeautifulSoup:
     return BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser")
 
 
+@cache
 def pages() -> list[str]:
     """The pages of the table of contents, as document names."""
     toc = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))

@@ -15,11 +15,12 @@ FILES = ["README.md", "data/results/thesis2007_table_2.2.csv", "data/results/rc2
 DATE = datetime(2026, 1, 2, tzinfo=UTC)
 
 
-@pytest.fixture
-def members(tmp_path):
-    (tmp_path / "html").mkdir()
-    (tmp_path / "html" / "index.html").write_text("<title>The book</title>", encoding="utf-8")
-    return archive.contents(FILES, tmp_path)
+@pytest.fixture(scope="module")
+def members(tmp_path_factory):
+    built = tmp_path_factory.mktemp("built")
+    (built / "html").mkdir()
+    (built / "html" / "index.html").write_text("<title>The book</title>", encoding="utf-8")
+    return archive.contents(FILES, built)
 
 
 def test_two_archives_have_the_same_bytes(members, tmp_path):

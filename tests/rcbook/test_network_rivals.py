@@ -34,7 +34,7 @@ def test_means_are_those_of_the_posterior(counts):
     levels = levels_of(X, y, [()], np.array([2]))
     root, of_class = hierarchical_means(levels, 6_000, 200, np.random.default_rng(1))
     n = np.array(counts)
-    theta, c = np.meshgrid((np.arange(400) + 0.5) / 400, (np.arange(600) + 0.5) / 30, indexing="ij")
+    theta, c = np.meshgrid((np.arange(200) + 0.5) / 200, (np.arange(300) + 0.5) / 15, indexing="ij")
     a, b = c * theta, c * (1 - theta)
     log_w = gamma.logpdf(c, 2)
     for ones, twos in n:

@@ -50,6 +50,7 @@ def import_statements(module: str) -> list[ast.Import | ast.ImportFrom]:
     return [node for node in statements(tree.body) if isinstance(node, ast.Import | ast.ImportFrom)]
 
 
+@cache
 def room(module: str) -> str:
     """The room of a module: the longest name of the table that it begins with; a package itself by its own name."""
     names = [name for name in FLOOR if module == name or (name != "rcpkg" and module.startswith(name + "."))]

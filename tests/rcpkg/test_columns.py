@@ -504,12 +504,12 @@ def test_a_row_that_outweighs_all_others_is_named(model):
 @pytest.mark.parametrize("target", ["pooled", "grand"])
 def test_weights_beside_which_the_target_counts_for_nothing_say_so(target):
     (X, y), weights = load_iris(return_X_y=True), 10.0 ** np.random.default_rng(0).uniform(-12, 12, 150)
-    model = RiskCalibration(GaussianNB(), target=target)
+    model = RiskCalibration(GaussianNB(), target=target, max_iter=20)
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         model.fit(X, y, sample_weight=weights)
         assert re.search(r"sums to 3\.4e\+12, .* 18 pseudo-rows .*: divide it by its mean", str(said[0].message))
-        assert model.fit(X, y, sample_weight=weights / weights.mean()).n_iter_ < 20
+        assert model.fit(X, y, sample_weight=weights / weights.mean()).converged_
     assert sum("pseudo-rows" in str(each.message) for each in said) == 1
 
 

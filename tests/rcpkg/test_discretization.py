@@ -208,7 +208,8 @@ def test_steps_that_have_read_the_labels_of_rows_left_out_are_named():
 
 def test_names_of_columns_go_through_a_choice_of_the_weight():
     X, y = load_iris(return_X_y=True, as_frame=True)
-    model = RiskCalibrationCV(make_pipeline(MDLDiscretizer(), CategoricalNB(prior_strength=1.0))).fit(X, y)
+    pipeline = make_pipeline(MDLDiscretizer(), CategoricalNB(prior_strength=1.0))
+    model = RiskCalibrationCV(pipeline, target_weights=[1.0, 10.0]).fit(X, y)
     assert model.validation_ == "5 folds" and list(model.feature_names_in_) == list(X.columns)
     assert_array_equal(pickle.loads(pickle.dumps(model)).predict_proba(X), model.predict_proba(X))
     assert_array_equal(clone(model).fit(Rows.from_arrays(X, y)).predict_proba(X), model.predict_proba(X))

@@ -84,10 +84,15 @@ IN_INTEGERS = "check_positive_only_tag_during_fit"
 SUBTRACTS = parse_version(sklearn.__version__) < parse_version("1.7.2")
 
 
+# these go through the code of others: the settings of `RiskCalibration`, and the other features that a family may have
+OF_OTHERS = TM, DiscriminativeFrequencyEstimate, SoftErrorCalibration, SharedVarianceGaussianNB, KDependenceBayes
+
+
 def once_quickly(estimators):
-    """The first of each class; further ones of it are left to the slow suite."""
+    """The first of each class; further ones of it, and those of `OF_OTHERS`, are left to the slow suite."""
     first = {type(estimator): estimator for estimator in reversed(estimators)}
-    return [pytest.param(e, marks=() if first[type(e)] is e else pytest.mark.slow) for e in estimators]
+    quick = [first[type(e)] is e and not isinstance(e, OF_OTHERS) for e in estimators]
+    return [pytest.param(e, marks=[pytest.mark.slow] * (not of)) for e, of in zip(estimators, quick)]
 
 
 @pytest.mark.parametrize("estimator", once_quickly(CHECKED), ids=repr)

@@ -325,7 +325,7 @@ PAIRS = [
 ]
 
 
-@pytest.mark.parametrize("size", [100, pytest.param(800, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("size", [60, pytest.param(800, marks=pytest.mark.slow)])
 def test_pairs(size):
     """Finite probabilities that sum to one, or a refusal at the door that names what is wrong; nothing else."""
     outcomes = [

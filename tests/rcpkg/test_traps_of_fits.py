@@ -142,7 +142,8 @@ def test_labels_that_are_no_names_of_features_say_so(model):
 
 def test_a_row_that_is_a_series_of_text_is_no_table():
     frame = pd.DataFrame({"a": list("xyxy") * 5, "b": list("uuvv") * 5})
-    for model in CategoricalNB(prior_strength=1.0), RiskCalibration(TAN(prior_strength=1.0)), TableClassifier(cv=2):
+    table = TableClassifier(candidates=[("naive Bayes", CategoricalNB(prior_strength=1.0))], cv=2)
+    for model in CategoricalNB(prior_strength=1.0), RiskCalibration(TAN(prior_strength=1.0)), table:
         model.fit(frame, np.arange(20) % 3 == 0)
         with pytest.warns(UserWarning, match="valid feature names"):
             refused(r"X must be a table, and is a series: one row of a frame is frame\.iloc", model.predict, frame.a)

@@ -181,7 +181,7 @@ def realised_error(name, maximum, draws, options):
 def test_expected_squared_error_against_quadrature(name, options, draws):
     """E over M with density n u^(n-1), in the variable e = -n log u."""
     value = uniform.expected_squared_error(name, draws, **options)
-    grid = np.linspace(0, 80, 400001) if draws == 2 else np.linspace(0, 60, 200001)
+    grid = np.linspace(0, 80, 400001) if draws == 2 else np.linspace(0, 60, 100001)
     errors = realised_error(name, np.exp(-grid / draws), draws, options)
     assert value == pytest.approx(integrate.simpson(np.exp(-grid) * errors, x=grid), rel=1e-7)
 

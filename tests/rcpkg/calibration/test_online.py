@@ -111,8 +111,8 @@ def test_class_weights_that_drift_are_no_errors_of_the_model():
     lost = {}
     for told in (False, True):
         rng, model = np.random.default_rng(0), calibrated(GaussianNB())
-        for t in range(60):
-            weight = np.array([0.95, 0.05]) if t < 30 else np.array([0.05, 0.95])
+        for t in range(40):
+            weight = np.array([0.95, 0.05]) if t < 20 else np.array([0.05, 0.95])
             y = rng.choice(2, p=weight, size=200)
             X = rng.normal(size=(200, 2)) + 1.5 * y[:, None]
             calibrated_predicts = t and model._online.gained >= 0

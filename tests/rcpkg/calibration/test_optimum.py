@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from model_cases import ML, gaussian_rows, of_each_family, rows_for
+from model_cases import ML, gaussian_rows, of_each_family, rows_for, slow
 from numpy.testing import assert_allclose
 from scipy.linalg import block_diag, solve_triangular
 from scipy.optimize import minimize
@@ -145,7 +145,7 @@ def test_the_most_probable_model_is_found_from_far_away(prior_strength):
     assert np.abs(first).max() < 1e-5 and np.abs(second - Z.T @ Z / len(y)).max() < 1e-5
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *slow(1, 2)])
 def test_the_most_probable_model_is_found_where_rare_states_tell_the_class(seed):
     """It was sought from states all but sure of a class, along which steps crept a thousand times without an end."""
     rng = np.random.default_rng(seed)
@@ -183,9 +183,9 @@ def test_rows_with_gaps_do_not_tell_which_optimiser_found_the_optimum(name):
 @pytest.mark.parametrize("name", of_each_family(*ML))
 def test_a_climb_gives_raw_paths_and_so_does_a_fit_that_chooses_among_iterates(name):
     X, y = rows_for(name)
-    learner = RiskCalibration(clone(ML[name]), step="safe", target_weight=0.0)
+    learner = RiskCalibration(clone(ML[name]), step="safe", target_weight=0.0, tol=1e-6)
     objective = Objective.from_estimator(clone(ML[name]), X, y)
-    end = climb(objective, Safe(), Converged(1e-8)).chosen
+    end = climb(objective, Safe(), Converged(1e-6)).chosen
     gaps = np.where(np.random.default_rng(5).random(X.shape) < 0.4, np.nan, X)
     moved = learner.fit(X, y)
     assert moved.stop_reason_ == "converged"
@@ -193,7 +193,7 @@ def test_a_climb_gives_raw_paths_and_so_does_a_fit_that_chooses_among_iterates(n
     assert np.abs(moved.predict_proba(gaps) - end.model.predict_proba(gaps)).max() > 10 * 1e-9
     assert moved.score_samples(X).sum() > end.model.score_samples(X).sum() + 1e-6
     raw = clone(learner).set_params(stopping="best_soft_error").fit(X, y)
-    chosen = climb(objective, Safe(), Best("soft_error"), tol=1e-8).chosen
+    chosen = climb(objective, Safe(), Best("soft_error"), tol=1e-6).chosen
     assert np.array_equal(raw.predict_proba(gaps), chosen.model.predict_proba(gaps))
 
 

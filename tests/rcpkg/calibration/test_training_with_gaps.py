@@ -147,7 +147,7 @@ def test_steps_of_rows_with_gaps_stay_valid_and_never_fall(name, target):
             values.append(point.value)
             return {}
 
-    climb(objective, Safe(), Watched(1e-9), max_iter=15)
+    climb(objective, Safe(), Watched(1e-9), max_iter=8)
     assert len(values) > 3 and (np.diff(values) > -1e-9 * np.abs(values[:-1])).all() and values[-1] > values[0]
 
 

@@ -412,7 +412,7 @@ def test_blocks_of_rows_give_the_same_model(model, monkeypatch):
 def test_the_closed_form_keeps_no_copy_of_its_rows(model):
     """Fitting takes less memory than half that of the rows, of which the encoded ones would take more."""
     rng = np.random.default_rng(0)
-    y = rng.integers(0, 4, 4 * 10**5)
+    y = rng.integers(0, 4, 250_000)
     X = rng.integers(0, 2, (len(y), 30)).astype(float)
     assert peak_memory(lambda: model.fit(X, y)) < X.nbytes / 2
 

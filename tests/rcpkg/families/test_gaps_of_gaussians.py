@@ -77,7 +77,8 @@ def gaps(rate=0.4):
 @pytest.mark.parametrize("cv", [2, "loo"])
 def test_against_scipy(cv):
     """The marginals are t and Gaussian densities of sub-blocks."""
-    bayes, rda = BDA7(dof_multiples=(1, 3), cv=cv).fit(X, Y), RDA(cv=cv).fit(X, Y)
+    bayes = BDA7(dof_multiples=(1, 3), cv=cv).fit(X, Y)
+    rda = RDA(lambdas=(0.5,), gammas=(0.0, 0.3), cv=cv).fit(X, Y)
     edda, ball = EDDA(models=("EEE", "VVV"), cv=cv).fit(X, Y), NearestMeans().fit(X, Y)
     n, means, scatters = bayes.statistics_
     seeds = [np.diag(bayes.seed_.scale * bayes.dof_**bayes.seed_.power * diagonal(bayes, h)) for h in range(3)]

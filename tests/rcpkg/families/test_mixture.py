@@ -99,7 +99,7 @@ def test_natural_and_mean_parameters_are_those_of_the_complete_rows(name, shared
     assert_allclose(family.log_joint(X, again), family.log_joint(X, theta), atol=1e-8)
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(
     st.sampled_from(list(MODELS)),
     st.integers(0, 2**16),

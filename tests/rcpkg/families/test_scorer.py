@@ -80,7 +80,7 @@ def test_networks_that_are_not_decomposable_and_features_that_do_not_vary():
 
 
 @pytest.mark.parametrize(("entries", "kept"), [(2**13, 2**20), (60, 2**20), (2**13, 0)])
-@hypothesis.settings(max_examples=12, deadline=None)
+@hypothesis.settings(max_examples=5, deadline=None)
 @hypothesis.example(seed=3096, n_classes=3, strength=0.0)  # a family that does not matter has two parents that do
 @hypothesis.given(seed=st.integers(0, 2**32 - 1), n_classes=st.integers(2, 9), strength=st.sampled_from([0.0, 1.0]))
 def test_networks_of_any_structure_with_gaps(entries, kept, seed, n_classes, strength):

@@ -40,9 +40,10 @@ def small_problem(n=40, d=5, r=3, random_state=0):
 @pytest.mark.parametrize(
     "estimator",
     [
-        *(BayesianQDA(), BDA7(), QuadraticBayes(), RDA(), EDDA(models=["EII", "VVI", "VVV"], cv=3), NearestMeans()),
-        *(kind() for kind in OF_NEIGHBOURS),
-        *slow(BayesianQDA(seed="trace_pooled"), BDA7(cv=3), EDDA(cv=3)),
+        *(BayesianQDA(), BDA7(), RDA(lambdas=(0.0, 0.5), gammas=(0.0, 0.5)), EDDA(models=["EII", "VVV"], cv=3)),
+        *(NearestMeans(), LocalBDA(), BregmanKNN()),
+        *slow(BayesianQDA(seed="trace_pooled"), BDA7(cv=3), EDDA(cv=3), QuadraticBayes(), RDA()),
+        *slow(LocalNearestMeans(), LocalLinear(), SVMKNN()),  # by far the slowest of their rooms
     ],
     ids=repr,
 )

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from model_cases import breaking_problem, refused
+from model_cases import breaking_problem, refused, slow
 from numpy.testing import assert_allclose
 from scipy import stats
 from scipy.optimize import minimize
@@ -66,9 +66,9 @@ def rda_left_out(sample):
     return GRID.left_out(sample, np.arange(len(sample.X)))
 
 
-@pytest.mark.parametrize("block", [0, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("block", [0, *slow(1, 2, 3)])
 def test_rda_loo_equals_refits_on_forty_problems(block):
-    for trial in range(20 * block, 20 * block + 20):
+    for trial in range(10 * block, 10 * block + 10):
         X, y, r, _ = breaking_problem(trial)
         fast, slow = rda_left_out(Sample(X, y, r)), rda_refits(X, y, r)
         finite = np.isfinite(slow)
