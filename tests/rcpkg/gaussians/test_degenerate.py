@@ -480,3 +480,11 @@ def test_definite_is_what_eigenvalues_say_one_matrix_at_a_time_and_many():
         expected = np.linalg.eigvalsh(correlations(some)[0])[..., 0] > tol
         assert_array_equal(is_definite(some, tol), expected)
     assert is_definite(matrices, tol).tolist() == [True, True, False, False, False, False]
+
+
+@pytest.mark.parametrize("d", [2, 3, 40])
+def test_a_matrix_with_nan_is_not_definite(d):
+    matrices = np.broadcast_to(np.eye(d), (4, d, d)).copy()
+    matrices[0, 1, 0] = matrices[0, 0, 1] = matrices[1, -1, 0] = matrices[1, 0, -1] = matrices[2, 0, 0] = np.nan
+    expected = [False, False, False, True]
+    assert is_definite(matrices).tolist() == [bool(is_definite(matrix)) for matrix in matrices] == expected
