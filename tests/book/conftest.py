@@ -54,9 +54,15 @@ def pages() -> list[str]:
     return [toc["root"], *(e["file"] for entry in entries for e in (entry, *entry.get("sections", ())))]
 
 
+@cache
+def read(path: Path) -> nbformat.NotebookNode:
+    """A notebook, which no test changes."""
+    return nbformat.read(path, as_version=4)
+
+
 @pytest.fixture
 def notebook(chapter):
-    return nbformat.read(chapter, as_version=4)
+    return read(chapter)
 
 
 @pytest.fixture(scope="session")

@@ -7,10 +7,9 @@ import inspect
 import re
 
 import checks
-import nbformat
 import notebooks
 import pytest
-from conftest import CHAPTERS, ROOT, pages
+from conftest import CHAPTERS, ROOT, pages, read
 
 MAX_BYTES = 1_000_000
 
@@ -34,7 +33,7 @@ parametrized = pytest.mark.parametrize("instructions", INSTRUCTIONS, ids=lambda 
 @parametrized
 @pytest.mark.parametrize("rule", checks.RULES)
 def test_instructions_keep_the_rule(rule, instructions):
-    assert list(checks.RULES[rule](nbformat.read(instructions, as_version=4))) == []
+    assert list(checks.RULES[rule](read(instructions))) == []
 
 
 @parametrized
@@ -62,7 +61,7 @@ def lines(cell):
 @pytest.mark.parametrize("path", [*CHAPTERS, *INSTRUCTIONS], ids=lambda path: path.stem)
 def test_folded_cells_are_short(path):
     """More lines belong to a function of rcbook.draw or rcbook.trials."""
-    cells = checks.code_cells(nbformat.read(path, as_version=4))
+    cells = checks.code_cells(read(path))
     assert [cell.id for cell in cells if checks.FOLDED & set(checks.tags(cell)) and lines(cell) > 15] == []
 
 

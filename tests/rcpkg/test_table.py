@@ -395,12 +395,13 @@ def test_a_column_without_a_value_in_a_fold_takes_any_where_it_is_left_out(value
 
 def test_a_chosen_model_gives_no_advice_beside_that_of_the_folds_and_names_what_it_leaves_out():
     rng = np.random.default_rng(1)
-    X, y = rng.normal(size=(90, 3)), rng.integers(0, 2, 90)
+    X, y = rng.normal(size=(60, 3)), rng.integers(0, 2, 60)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert "not worth it" in TableClassifier(cv=2, random_state=0).fit(X, y).advice_
+    X = pd.DataFrame(X, columns=list("abc")).assign(none=np.nan)
     with pytest.warns(UserWarning, match="feature 'none' holds missing values only, and is left out"):
-        TableClassifier(cv=2, random_state=0).fit(pd.DataFrame(X, columns=list("abc")).assign(none=np.nan), y)
+        TableClassifier(candidates=FEW[:1], cv=2).fit(X, y)
 
 
 def test_a_budget_ends_the_search_after_the_first_candidate(capsys):
@@ -448,10 +449,10 @@ def test_noise_is_not_worth_it():
 def test_weights_and_own_candidates():
     X, y = table(gaps=0.0)
     numbers = X[["size", "income"]]
-    own = [("logistic", LogisticRegression()), *FEW]
+    own = [("logistic", LogisticRegression()), *FEW[:1]]
     weight = np.r_[np.ones(100), np.zeros(20)]
-    weighted = TableClassifier(candidates=own, cv=3, random_state=0).fit(numbers, y, sample_weight=weight)
-    fewer = TableClassifier(candidates=own, cv=3, random_state=0).fit(numbers[:100], y[:100])
+    weighted = TableClassifier(candidates=own, cv=2, random_state=0).fit(numbers, y, sample_weight=weight)
+    fewer = TableClassifier(candidates=own, cv=2, random_state=0).fit(numbers[:100], y[:100])
     assert_allclose(weighted.predict_proba(numbers), fewer.predict_proba(numbers), atol=1e-12)
     logistic = TableClassifier(candidates=own[:1], cv=3, random_state=0).fit(numbers, y)
     P = logistic.predict_proba(numbers)

@@ -435,8 +435,9 @@ def test_a_fit_without_a_finite_optimum_says_that_its_model_is_where_the_search_
 
 
 @pytest.mark.filterwarnings("ignore")  # no such search converges
-@pytest.mark.parametrize("noise", [1e-6, 5e-7])
-@pytest.mark.parametrize("n, model, seed", [(60, QDA, 0), (60, QDA, 2), (400, QDA, 0), (400, LDA, 0)])
+@pytest.mark.parametrize(
+    "n, model, seed, noise", [(60, QDA, 0, 1e-6), (60, QDA, 2, 5e-7), (400, QDA, 0, 1e-6), (400, LDA, 0, 5e-7)]
+)
 def test_a_target_whose_features_nearly_depend_on_each_other_gives_a_model(n, model, seed, noise):
     """Rounding leaves it no natural parameters, or the system of the rows' scores no Cholesky factor."""
     rng = np.random.default_rng(seed)

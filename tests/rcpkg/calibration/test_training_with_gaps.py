@@ -154,7 +154,7 @@ def test_steps_of_rows_with_gaps_stay_valid_and_never_fall(name, target):
 @pairs(WITH_TARGETS, TARGETS[:3])
 def test_calibration_of_rows_with_gaps_converges_and_predicts_them(name, target):
     X, y, _ = rows(name)
-    model = RiskCalibration(MODELS[name], target=target[0], target_weight=target[1], tol=1e-6).fit(X, y)
+    model = RiskCalibration(MODELS[name], target=target[0], target_weight=target[1], tol=1e-4).fit(X, y)
     assert model.converged_
     assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
     nothing = np.full_like(X[:1], np.nan)

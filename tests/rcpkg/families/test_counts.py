@@ -170,7 +170,7 @@ def test_calibrated_counts_of_documents_of_unequal_lengths_reach_the_optimum(wei
 def test_counts_that_leave_no_class_but_one_say_that_the_search_has_ended():
     X = 1e9 * np.array([[2, 1], [1, 2], [3, 1], [1, 1], [1, 3], [2, 2]])
     with pytest.warns(ConvergenceWarning):
-        RiskCalibration(MultinomialNB(prior_strength=1.0)).fit(X, [0, 1, 0, 1, 1, 0])
+        RiskCalibration(MultinomialNB(prior_strength=1.0), max_iter=50).fit(X, [0, 1, 0, 1, 1, 0])
 
 
 def test_names_unseen_and_missing_are_skipped():

@@ -259,7 +259,7 @@ def test_the_prior_of_the_closed_form_stays_during_calibration(name):
 
 
 @pytest.mark.parametrize("name", GAUSSIAN)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(
     logs=st.lists(st.floats(-6, 6), min_size=6, max_size=6),
     shifts=st.lists(st.floats(-100, 100), min_size=6, max_size=6),

@@ -214,13 +214,13 @@ class TestChoiceOfTheWeight:
     """By folds: those of several blocks are drawn within each, and errors are judged by block."""
 
     def test_several_blocks_choose_as_one_with_the_same_folds(self):
-        X, y = gaussian_rows(400)
-        weight = 1.0 + np.arange(400) % 3
-        rows = Rows.from_arrays(X, y, weight, block_size=100)
+        X, y = gaussian_rows(200)
+        weight = 1.0 + np.arange(200) % 3
+        rows = Rows.from_arrays(X, y, weight, block_size=50)
         parts = RiskCalibrationCV(QDA(), cv=3, target_weights=[1, 10]).fit(rows)
-        number = np.concatenate([b.X for b in Rows.from_arrays(np.arange(400), block_size=100)])
+        number = np.concatenate([b.X for b in Rows.from_arrays(np.arange(200), block_size=50)])
         folds = [
-            np.concatenate([in_fold(k, 3, 0, True, block).X for block in Rows.from_arrays(number, block_size=100)])
+            np.concatenate([in_fold(k, 3, 0, True, block).X for block in Rows.from_arrays(number, block_size=50)])
             for k in range(3)
         ]
         assert_array_equal(np.sort(np.concatenate(folds)), number)
