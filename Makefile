@@ -66,7 +66,7 @@ pdf: $(READY)  ## typeset the book from the stored outputs (MAINTAINING.md names
 	@echo "The book is at $(CURDIR)/_build/pdf/book.pdf"
 
 test: $(TESTED) lint  ## run the tests, then every chapter against its stored outputs
-	$(ONE_THREAD) $(BIN)/python -m pytest -n $(JOBS) --dist loadscope --no-loadscope-reorder
+	$(ONE_THREAD) $(BIN)/python -m pytest -p no:nbval -n $(JOBS) --dist loadscope --no-loadscope-reorder
 	$(ONE_THREAD) $(BIN)/python -m pytest -n $(JOBS) --dist loadfile \
 	  --nbval --nbval-current-env --nbval-cell-timeout=120 --durations=10 $(CHAPTERS)
 
@@ -96,10 +96,10 @@ lint: $(TESTED)  ## check the code style
 	$(BIN)/ruff check .
 
 measures: $(TESTED)  ## print the measures of the library's code
-	PYTHONPATH=tests/book $(BIN)/python book/_tools/measures.py
+	$(BIN)/python book/_tools/measures.py
 
 planted: $(TESTED)  ## plant errors by machine in the checks of parts I to III; fail if one passes unaccepted (CH=05: of one)
-	$(ONE_THREAD) PYTHONPATH=.:book $(BIN)/python tests/book/planting.py $(CH)
+	$(ONE_THREAD) PYTHONPATH=.:book $(BIN)/python book/_tools/planted.py $(CH)
 
 bench: $(TESTED)  ## measure speed against scikit-learn (ratios of medians within one run)
 	$(ONE_THREAD) $(BIN)/python -m pytest tests/benchmarks/bench_core.py -s
