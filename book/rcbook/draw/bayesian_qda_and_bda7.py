@@ -11,23 +11,16 @@ from scipy import stats
 from sklearn.datasets import load_breast_cancer
 
 from rcbook import ties
-from rcbook.class_densities import log_predictive_loo
 from rcbook.experiments.studies import bda7_among_todays_classifiers as rivals
 from rcbook.experiments.studies import probabilities_of_bda7 as judged
 from rcbook.figures import label_lines, look
-from rcbook.simulation import CHAPTER4_CASES, chapter5_problem
+from rcbook.simulation import CHAPTER4_CASES
 from rcpkg import LDA, QDA, BayesianQDA, NearestMeans, plotting
 from rcpkg.base import Array
-from rcpkg.choice import log_class_prior, log_class_prior_loo, wrong_predictions
 from rcpkg.gaussians import (
-    BDA7_SEEDS,
-    Sample,
     class_statistics,
-    grid_log_predictive,
-    grid_log_predictive_loo,
     log_predictive,
     posterior_dof,
-    seed_matrix,
 )
 
 
@@ -216,37 +209,6 @@ def measures_compared(study: pd.DataFrame, paired: pd.Series) -> tuple[pd.DataFr
     settings = pd.DataFrame({name: comparison(*pair) for name, pair in pairs.items()}).T
     counts = settings.columns.drop(("points", "max"))
     return settings, counts
-
-
-def leaking_seeds() -> tuple[int, pd.DataFrame]:
-    """Errors by seeds made with and without the row that is left out."""
-    problem, d, runs = chapter5_problem(1, 50), 50, 40
-    dofs50 = [float(d * m) for m in range(1, 7)]
-    rows = []
-    for seed in range(runs):
-        rng = np.random.RandomState(seed)
-        X, y = problem.sample(40, rng)
-        X_test, y_test = problem.sample(200, rng)
-        statistics, prior = class_statistics(X, y, 3), log_class_prior_loo(y, 3)
-        honest = grid_log_predictive_loo(Sample(X, y, 3), dofs50)
-        frozen = grid_log_predictive(X, statistics, dofs50)
-        for a, q in enumerate(dofs50):
-            for b, rule in enumerate(BDA7_SEEDS):
-                for h in range(3):
-                    B = seed_matrix(rule, q, statistics, h)
-                    frozen[a, b, y == h, h] = log_predictive_loo(X[y == h], seed=B, dof=q)
-        test = wrong_predictions(
-            grid_log_predictive(X_test, statistics, dofs50) + log_class_prior(statistics.counts),
-            y_test,
-        ).mean(axis=-1)
-        for name, scores in (("frozen", frozen), ("honest", honest)):
-            errors = wrong_predictions(scores + prior, y).mean(axis=-1)
-            tied = np.argwhere(errors <= errors.min() + 1e-12)
-            best = tuple(tied[rng.randint(len(tied))])
-            rows.append((seed, name, 100 * errors[best], 100 * test[best]))
-    leak = pd.DataFrame(rows, columns=["run", "seeds", "cross-validated", "test"])
-    leak = leak.set_index(["run", "seeds"]).unstack()
-    return runs, leak
 
 
 def decision_regions() -> tuple[Array, dict[str, Any], Figure]:

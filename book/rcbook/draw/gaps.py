@@ -15,12 +15,28 @@ from sklearn.preprocessing import StandardScaler
 from rcbook.experiments import results
 from rcbook.experiments.comparisons import contest, holm
 from rcbook.experiments.studies import gaps as study
+from rcbook.experiments.studies import hidden_values_of_small_sets as small
+from rcbook.experiments.studies import learners_on_the_clouds as on_clouds
 from rcbook.experiments.studies import what_calibration_keeps as keeps
 from rcbook.experiments.studies.honest_comparison import ROPE
 from rcbook.figures import label_lines, look
 from rcpkg import QDA, RiskCalibration
 from rcpkg.base import Array
 from rcpkg.plotting import markers, palette
+
+
+def losses_with_hidden_values(runs: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Of each set the mean log-losses of the stored divisions, by share and learner, and two standard errors."""
+    of_share = runs.groupby(["set", "share", "learner"], sort=False).log_loss
+    table = pd.concat({"mean": of_share.mean(), "two errors": 2 * of_share.sem()}, axis=1)
+    return {name: table.loc[name].unstack().rename_axis(None) for name in small.SETS}
+
+
+def clouds_with_gaps(runs: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Log-losses of stored draws of the clouds with a coordinate hidden, and their means."""
+    losses = runs.pivot(index=["learner", "draw"], columns="hiding", values="log_loss")[[*on_clouds.HIDDEN]]
+    means = losses.groupby("learner").mean().loc[[*on_clouds.WITH_GAPS, on_clouds.TRUTH]]
+    return losses, means.rename_axis(index=None, columns=None)
 
 
 def answer(losses: Mapping[str, pd.DataFrame]) -> Figure:

@@ -181,3 +181,16 @@ def leave_one_out_losses() -> tuple[pd.DataFrame, Figure]:
         axes[0], {"exact": (100, 0.95, "right"), "approximate": (0.02, 2.2, "left"), "training": (100, 0.26, "right")}
     )
     return left_out, loo_figure
+
+
+def tests_on_the_clouds(outcomes: pd.DataFrame) -> pd.DataFrame:
+    """On how many draws of the clouds the stored tests reject, by the number of rows."""
+    by_rows = outcomes.groupby("rows")
+    return pd.DataFrame(
+        {
+            "rejected": by_rows.p_value.agg(lambda p: np.sum(p <= 0.05)),
+            "T > 2 E₀": by_rows.ratio.agg(lambda ratio: np.sum(ratio > 2)),
+            "median p-value": by_rows.p_value.median(),
+            "median of T / E₀": by_rows.ratio.median(),
+        }
+    )

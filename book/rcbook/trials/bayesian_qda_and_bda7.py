@@ -4,18 +4,16 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import sympy as sp
 from scipy import stats
 from scipy.linalg import hessenberg
 from scipy.special import gammaln
 
-from rcbook import ties
 from rcbook.bounded_leave_one_out import grid_loo_errors
 from rcbook.checking import holds, measured
 from rcbook.class_densities import log_marginal_likelihood, log_predictive_loo
-from rcbook.simulation import chapter5_problem, clouds
-from rcpkg import BDA7, QDA, BayesianQDA, PredictiveNotDefined, RiskCalibration
+from rcbook.simulation import chapter5_problem
+from rcpkg import PredictiveNotDefined
 from rcpkg.base import Array
 from rcpkg.choice import log_class_prior_loo, wrong_predictions
 from rcpkg.gaussians import (
@@ -401,40 +399,6 @@ def mass_of_the_approximation(
     return kept_mass, n_h, d, Sigma, rho, exact, gaussian, distance, shrunk, too_small / Sigma
 
 
-def without_tail(model: BDA7, X: Array) -> Array:
-    """The seven seeds with Gaussians in the place of t densities."""
-    columns = []
-    statistics, q = model.statistics_, model.dof_
-    for h, (n_h, mean, S) in enumerate(zip(*statistics)):
-        D = S + seed_matrix(model.seed_, q, statistics, h)
-        Sigma = (n_h + 1) / (n_h + q + 1) * D / n_h
-        columns.append(stats.multivariate_normal(mean, Sigma).logpdf(X))
-    scores = np.stack(columns, axis=1) + model.class_log_prior_
-    return model.classes_[scores.argmax(axis=1)]
-
-
-def without_heavy_tail() -> tuple[int, pd.DataFrame]:
-    """Test errors with the predictive t and with the Gaussian, in ten problems."""
-    runs, rows = 15, []
-    for case in range(1, 11):
-        for run in range(runs):
-            rng = np.random.RandomState(1000 * case + run)
-            problem = chapter5_problem(case, 20, rng)
-            X, y = problem.sample(40, rng)
-            X_test, y_test = problem.sample(300, rng)
-            model = ties.BDA7(random_state=run).fit(X, y)
-            t, gaussian = (
-                100 * np.mean(predicted != y_test)
-                for predicted in (
-                    model.predict(X_test),
-                    without_tail(model, X_test),
-                )
-            )
-            rows.append((case, t, gaussian, gaussian - t))
-    tail = pd.DataFrame(rows, columns=["case", "t", "Gaussian", "difference"])
-    return runs, tail
-
-
 def mean_densities(agreement: Callable[..., Any]) -> tuple[list[float], list[float]]:
     """Both sides of the identity of the mean density, and its rivals."""
     # Gaussian mixtures have their inner products in closed form, so that the
@@ -596,22 +560,3 @@ def certificates(
     return remainder, quadratic, slack, score, ends, full, rest, rises, equal, exact_share
 
 
-def losses_of_clouds() -> pd.DataFrame:
-    """Mean log-loss on the clouds by the number of training rows."""
-    cloud_fresh, cloud_truth = clouds(20_000, np.random.default_rng(113))
-    cloud_learners = {
-        "QDA": QDA(),
-        "averaged Gaussians": BayesianQDA(),
-        "BDA7": BDA7(),
-        "calibrated QDA": RiskCalibration(QDA()),
-    }
-    cloud_losses = {}
-    for n in (20, 60, 300):
-        for name, learner in cloud_learners.items():
-            runs = []
-            for seed in range(20):
-                rows, label = clouds(n, np.random.default_rng([140, seed, n]))
-                log_proba = learner.fit(rows, label).predict_log_proba(cloud_fresh)
-                runs.append(-log_proba[np.arange(20_000), cloud_truth].mean())
-            cloud_losses.setdefault(name, {})[n] = np.mean(runs)
-    return pd.DataFrame(cloud_losses).rename_axis("rows")

@@ -1,6 +1,5 @@
 """What the checks of the chapter *Gaps* try: marginals, fibres, steps and views with gaps."""
 
-import warnings
 from collections.abc import Mapping, Sequence
 from itertools import pairwise, permutations, product
 from typing import Any
@@ -10,17 +9,11 @@ import pandas as pd
 from scipy.optimize import minimize
 from scipy.stats import multivariate_normal, multivariate_t
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
-from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn.experimental import enable_iterative_imputer  # noqa: F401
-from sklearn.impute import IterativeImputer, SimpleImputer
-from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from rcbook.experiments.studies import gaps as study
-from rcbook.simulation import clouds
+from rcbook.experiments.studies.hidden_values_of_small_sets import with_gaps
 from rcpkg import (
     LDA,
     QDA,
@@ -30,65 +23,12 @@ from rcpkg import (
     GaussianNB,
     KDependenceBayes,
     RiskCalibration,
-    mask_copies,
 )
 from rcpkg.base import Array, InvalidStatistics
 from rcpkg.calibration import Converged, Objective, Safe, climb
 from rcpkg.calibration.objective import Point
 from rcpkg.explain import contributions, sufficient_sets
 from rcpkg.families import Statistics
-
-
-def with_gaps(X: Array, share: float, rng: np.random.Generator) -> Array:
-    """The rows with each value hidden with probability ``share``."""
-    return np.where(rng.uniform(size=X.shape) < share, np.nan, X)
-
-
-def losses_with_hidden_values(splits: int = 5) -> tuple[list[float], list[str], dict[str, pd.DataFrame]]:
-    """Log-loss on test rows whose values are hidden, by classifier: mean over the splits and two standard errors."""
-    SHARES = [0.0, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8]
-    RIVALS = {
-        "QDA": QDA(),
-        "QDA, calibrated": RiskCalibration(QDA()),
-        "logistic, mean filled in": make_pipeline(
-            SimpleImputer(keep_empty_features=True),
-            StandardScaler(),
-            LogisticRegression(max_iter=1000),
-        ),
-        "logistic, regression filled in": make_pipeline(
-            StandardScaler(),
-            IterativeImputer(max_iter=5, keep_empty_features=True),
-            LogisticRegression(max_iter=1000),
-        ),
-        "boosting": HistGradientBoostingClassifier(max_iter=50),
-    }
-    COPIES = "boosting, masked copies"
-
-    def log_losses(X, y, seed):
-        """Log-loss of each classifier at each share of hidden values."""
-        rng = np.random.default_rng([13, seed])
-        train, test, y_train, y_test = train_test_split(X, y, test_size=0.5, stratify=y, random_state=seed)
-        fits = {name: rival.fit(train, y_train) for name, rival in RIVALS.items()}
-        copies = mask_copies(train, y_train, random_state=seed)
-        fits[COPIES] = HistGradientBoostingClassifier(max_iter=50).fit(*copies)
-        losses = {}
-        for share in SHARES:
-            hidden = with_gaps(test, share, rng)
-            for name, fit in fits.items():
-                P = fit.predict_proba(hidden)[np.arange(len(test)), y_test]
-                losses[share, name] = -np.log(np.maximum(P, 1e-15)).mean()
-        return pd.Series(losses)
-
-    losses = {}
-    with warnings.catch_warnings(action="ignore"):
-        for name, load in {
-            "wine": load_wine,
-            "breast cancer": load_breast_cancer,
-        }.items():
-            runs = pd.concat([log_losses(*load(return_X_y=True), seed) for seed in range(splits)], axis=1)
-            two_errors = 2 * runs.std(axis=1) / np.sqrt(splits)
-            losses[name] = pd.concat({"mean": runs.mean(axis=1), "two errors": two_errors}, axis=1).unstack()
-    return SHARES, [*RIVALS, COPIES], losses
 
 
 def marginals_of_models() -> tuple[Array, Array, QDA, list[tuple], float, float]:
@@ -693,50 +633,6 @@ def unlabelled_outside_the_span() -> tuple[list[float], list[float]]:
         said.append(P[1, 1, 0])
         conditional.append(np.dot(seen_0, np.log(P[:, 0, 0])) + np.dot(seen_1, np.log(P[:, 1, 1])))
     return said, conditional
-
-
-def clouds_with_gaps() -> tuple[Array, pd.DataFrame, pd.DataFrame]:
-    """Mean log-loss on the clouds with a coordinate hidden, over twenty draws."""
-    fresh, truth = clouds(5_000, np.random.default_rng(139))
-    HIDE = {"nothing hidden": [], "first hidden": [0], "second hidden": [1]}
-    CENTRES = {1: [(1.0, 1.4, 0.0)], 0: [(0.65, -0.6, 0.0), (0.35, -4.1, 3.0)]}
-
-    def true_posterior(rows):
-        """Of the second class, as the clouds are drawn; missing coordinates summed out."""
-        density = {
-            c: sum(share * np.exp(-np.nansum((rows - centre) ** 2, axis=1) / (2 * 0.6**2)) for share, *centre in parts)
-            for c, parts in CENTRES.items()
-        }
-        return density[1] / (density[0] + density[1])
-
-    cloud_learners = {
-        "closed form": GaussianNB(),
-        "calibrated": RiskCalibration(GaussianNB()),
-        "gaps in view": RiskCalibration(GaussianNB(), gaps_in_view=0.5, random_state=0),
-        "logistic, mean filled in": make_pipeline(SimpleImputer(), LogisticRegression()),
-        "boosting": HistGradientBoostingClassifier(max_iter=50),
-    }
-    cloud_runs = []
-    for hiding, columns in HIDE.items():
-        seen = fresh.copy()
-        seen[:, columns] = np.nan
-        P = true_posterior(seen)
-        cloud_runs.append((0, hiding, "truth", log_loss(truth, P)))
-    for seed in range(20):
-        rows, label = clouds(300, np.random.default_rng([139, seed]))
-        for name, learner in cloud_learners.items():
-            learner.fit(rows, label)
-            for hiding, columns in HIDE.items():
-                seen = fresh.copy()
-                seen[:, columns] = np.nan
-                P = learner.predict_proba(seen)
-                cloud_runs.append((seed, hiding, name, -np.log(P[np.arange(len(P)), truth]).mean()))
-    cloud_losses = pd.DataFrame(cloud_runs, columns=["draw", "hiding", "learner", "loss"]).pivot_table(
-        index=["learner", "draw"], columns="hiding", values="loss"
-    )[[*HIDE]]
-    cloud_table = cloud_losses.groupby("learner").mean()
-    cloud_table = cloud_table.loc[[*cloud_learners, "truth"]].rename_axis(index=None, columns=None)
-    return fresh, cloud_losses, cloud_table
 
 
 def marginals_summed(flowers: Array, species: Array, patterns: Sequence[tuple]) -> tuple[list[Array], list[float]]:

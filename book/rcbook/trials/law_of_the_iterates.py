@@ -13,7 +13,7 @@ from scipy.stats import beta, chisquare, ks_2samp, kstest, norm
 
 from rcbook.experiments.studies import laws_of_calibration as laws
 from rcbook.experiments.studies import size_of_the_test as size_study
-from rcbook.simulation import clouds
+from rcbook.experiments.studies.choices_in_the_test import vectors
 from rcbook.small_families import softmax_rows
 from rcpkg import (
     LDA,
@@ -29,21 +29,13 @@ from rcpkg import (
 )
 from rcpkg.base import Array
 from rcpkg.calibration.curvature import MinimalForm
-from rcpkg.calibration.score_test import Null, null_of, score_statistic
+from rcpkg.calibration.score_test import score_statistic
 
 
 def every_pair(X: Array, q: Array) -> tuple[Array, Array, Array]:
     """Rows, labels and weights of a population with weights q, (n, r)."""
     r = q.shape[1]
     return np.tile(X, (r, 1)), np.repeat(np.arange(r), len(X)), q.T.ravel()
-
-
-def vectors(form: MinimalForm) -> Array:
-    """s(x_i, y) as vectors, shape (n, r, p)."""
-    one = np.eye(form.r)[None, :, :, None] * form.features[:, None, None]
-    own = one.reshape(len(form.features), form.r, -1)
-    shared = form.shared_features[:, None].repeat(form.r, axis=1)
-    return np.concatenate([own, shared], axis=2)
 
 
 class Laws:
@@ -607,41 +599,6 @@ def exactness(samples: int = 100, draws: int = 9) -> tuple[float, Array]:
     return chisquare(of_lda).pvalue, over / np.sqrt(alpha * (1 - alpha) / samples)
 
 
-def choices_of_the_covariance(samples: int = 60, draws: int = 19, n: int = 50) -> pd.DataFrame:
-    """Share of samples that LDA's test rejects at 5 % if J is the covariance of the statistics that classes do not
-    share, and of all: both on the same samples and the same rows drawn anew."""
-    cases = {
-        "right": size_study.normals(1.0),
-        "right, classes far apart": size_study.normals(3.0),
-        "width, c = 2": size_study.normals(1.0, wide=2.0),
-        "width, c = 2, far apart": size_study.normals(3.0, wide=2.0),
-    }
-    model, found = LDA(), {}
-    for case, draw in cases.items():
-        rng, rejected = np.random.RandomState(915), []
-        for _ in range(samples):
-            X, y = draw(n, rng)
-            null = null_of(model, X, y)
-            given = of_both_covariances(null, null.X)
-            drawn = np.array([of_both_covariances(null, null.model.redraw(null.X, null.y, rng)) for _ in range(draws)])
-            rejected.append((1 + np.sum(drawn >= given, axis=0)) / (draws + 1) <= 0.05)
-        found[case] = dict(zip(("not shared", "all"), np.mean(rejected, axis=0)))
-    return pd.DataFrame(found).T
-
-
-def of_both_covariances(null: Null, X: Array) -> tuple[float, float]:
-    """T with the covariance of the statistics that classes do not share, and with the covariance of all."""
-    model, Y = null.model, np.eye(2)[null.y]
-    encoded = model.encode(X)
-    s = model.statistics(encoded, Y)
-    P, form = softmax_rows(model.log_joint(encoded, model.parameters(s))), MinimalForm(model, encoded, s)
-    S = vectors(form)
-    seen = S[np.arange(len(X)), null.y]
-    g = np.sum(seen - np.einsum("iy,iyk->ik", P, S), axis=0)
-    H = form.conditional_curvature(P, np.ones(len(X))) + np.cov(seen.T, bias=True)
-    return score_statistic(form, P, Y), g @ np.linalg.lstsq(H, g, rcond=1e-12)[0]
-
-
 def law_of_the_test(
     lambdas: Array,
     drawn: Mapping[tuple[int, float], tuple[Array, Array]],
@@ -910,20 +867,3 @@ def evidence() -> tuple[list[float], list[float], pd.DataFrame]:
     return differences, by_hand, found
 
 
-def tests_on_the_clouds() -> pd.DataFrame:
-    """On how many of twenty draws of the clouds the test rejects."""
-    cloud_tests = {}
-    for n in (20, 60, 120, 300):
-        outcomes = []
-        for seed in range(20):
-            rows, label = clouds(n, np.random.default_rng([112, seed, n]))
-            outcome = calibration_test(GaussianNB(), rows, label, n_bootstrap=99, random_state=seed)
-            outcomes.append((outcome.p_value, outcome.statistic / outcome.dof))
-        p_values, ratios = np.transpose(outcomes)
-        cloud_tests[n] = {
-            "rejected": np.sum(p_values <= 0.05),
-            "T > 2 E₀": np.sum(ratios > 2),
-            "median p-value": np.median(p_values),
-            "median of T / E₀": np.median(ratios),
-        }
-    return pd.DataFrame(cloud_tests).T.rename_axis("rows")

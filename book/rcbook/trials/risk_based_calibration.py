@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 from sklearn.preprocessing import PolynomialFeatures
 
-from rcbook.simulation import clouds
+from rcbook.simulation import training_and_new_clouds
 from rcpkg import QDA, CategoricalNB, RiskCalibration, SharedVarianceGaussianNB, Statistics
 from rcpkg.base import Array, GenerativeClassifier
 from rcpkg.families.count_model import CategoricalParameters
@@ -51,17 +51,16 @@ def losses_on_clouds(ways: Mapping[str, Any]) -> dict[str, Array]:
     """Error and log-loss of each learner on 20 draws of the clouds, (20, 2)."""
     losses_of = {name: [] for name in ways}
     for seed in range(20):
-        draw = np.random.default_rng([40, seed])
-        (rows, label), (fresh, fresh_label) = (clouds(300, draw), clouds(20_000, draw))
+        (rows, label), (fresh, fresh_label) = training_and_new_clouds(seed)
         for name, classifier in ways.items():
             P = classifier.fit(rows, label).predict_proba(fresh)
             losses_of[name].append([np.mean(P.argmax(axis=1) != fresh_label), log_loss(fresh_label, P)])
     return {name: np.array(both) for name, both in losses_of.items()}
 
 
-def draws_against_the_closed_form(ways: Mapping[str, Any]) -> pd.DataFrame:
-    """Mean error and log-loss of each learner over draws of the clouds, and on how many draws both are below."""
-    losses_of = losses_on_clouds(ways)
+def draws_against_the_closed_form(runs: pd.DataFrame) -> pd.DataFrame:
+    """Mean error and log-loss of each learner over stored draws of the clouds, and on how many draws both are below."""
+    losses_of = {name: of[["error", "log_loss"]].to_numpy() for name, of in runs.groupby("learner", sort=False)}
     below = {f"draws with less {loss}": k for k, loss in enumerate(("error", "log-loss"))}
     means = pd.DataFrame({name: both.mean(axis=0) for name, both in losses_of.items()}, index=["error", "log-loss"]).T
     counts = {
