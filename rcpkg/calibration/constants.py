@@ -118,9 +118,9 @@ SAFE_TOL = 1e-8
 
 #: Blocks of rows that the closed form loses in turn, where rows are more than that: half or twice costs in proportion
 BLOCKS = 200
-#: Scores of rows, r − 1 a row, whose part in an optimum is looked at after a fit, and draws that tell their part in the
-#: target. Half makes the estimate of what a row gains rougher by a factor of 1.4, twice takes twice as long.
-LOOKED_AT, PROBES = 600, 2
+#: Scores of rows, r − 1 a row, whose part in an optimum is looked at after a fit. Half makes the estimate of what a row
+#: gains rougher by a factor of 1.4, twice takes twice as long.
+LOOKED_AT = 600
 #: Nats a row that are worth a word: by so many the closed form must do better than a fit with a given weight for a
 #: warning. Half makes more fits warn. The next three are nats a row, too.
 AHEAD = 0.01

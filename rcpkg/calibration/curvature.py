@@ -294,12 +294,6 @@ class WoodburyByDifferences(Woodbury):
         self.between = B = hermite.between().swapaxes(1, 2).reshape(C.shape) / size
         self.factor = lu_factor(np.eye(len(C)) + B @ C, overwrite_a=True, check_finite=False)
 
-    def solve_for_scores(self, g: Array) -> Array:
-        """The δ of H⁻¹g for columns: (1 + BC)⁻¹ times those of A⁻¹g, half of the work of `solve`."""
-        beta = (self._solve_target(self.form.by_classes(column)) for column in g.T)
-        delta = np.column_stack([self.form.contrasts(each)[-len(self.C) :] for each in beta])
-        return lu_solve(self.factor, delta, check_finite=False)
-
     def covariances_of_scores(self, features: Array, index: NDArray[np.intp]) -> Array:
         K, n = features.shape
         inverse = lu_solve(self.factor, self.between, check_finite=False).reshape(-1, K, len(self.between) // K, K)

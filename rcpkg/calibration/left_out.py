@@ -2,23 +2,24 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.parallel import Parallel, delayed
 
-from rcpkg.base import Array, GenerativeClassifier, InvalidStatistics, log_posterior
+from rcpkg.base import Array, GenerativeClassifier, InvalidStatistics
 from rcpkg.calibration.climb import climb
 from rcpkg.calibration.conditional import Conditional, Iterate
-from rcpkg.calibration.constants import AHEAD, BLOCKS, DIFFERENCE, LOOKED_AT, PROBES, ROUGH, SAFE_TOL, WORSE
-from rcpkg.calibration.curvature import Woodbury, WoodburyByDifferences
-from rcpkg.calibration.objective import Objective, log_posterior_of, rows_at, target_parameters
+from rcpkg.calibration.constants import AHEAD, BLOCKS, LOOKED_AT, SAFE_TOL, WORSE
+from rcpkg.calibration.curvature import MinimalForm, Woodbury
+from rcpkg.calibration.logistic import posteriors
+from rcpkg.calibration.objective import Objective, log_posterior_of, rows_at
 from rcpkg.calibration.rules import row_losses
 from rcpkg.calibration.steps import Safe
 from rcpkg.calibration.stops import Path, Stop
-from rcpkg.calibration.target_path import NotConverged, TargetPath, filled_rows, system_of_scores
+from rcpkg.calibration.target_path import NotConverged, TargetPath, fall_of_scores, filled_rows
 from rcpkg.checks import warn
 from rcpkg.choice import FOLDS
 from rcpkg.families import ClosedFormClassifier, Family, Unsupported, one_hot
@@ -198,15 +199,15 @@ def closed_form_left_out(F: Objective, family: Family) -> Array:
 
 
 def closed_form_on_blocks(F: Objective, family: Family, n_blocks: int) -> Iterator[tuple[slice, Array]]:
-    """The rows of each of at most ``n_blocks`` blocks, and log p(y | x) of the closed form without them."""
+    """Rows of some of at most ``n_blocks`` blocks, and log p(y | x) of the closed form without the block of each."""
     counting = F.rows.only("the closed form without each row").weights(len(family.classes_))
     n_blocks = min(len(F.y), n_blocks)
     at_once = family.log_posterior_without_blocks(F.X, counting, F.labels, n_blocks)
+    if at_once is not None:
+        yield slice(None), at_once
+        return
     for first in range(n_blocks):
         rows = slice(first, None, n_blocks)
-        if at_once is not None:
-            yield rows, at_once[rows]
-            continue
         X = rows_at(F.X, rows)
         try:
             parameters = family.parameters(F.labels - family.statistics(X, counting[rows]))
@@ -270,26 +271,25 @@ def warn_of_optimum(path: Path, prepared: Family, target: str | ClosedFormClassi
             point = Conditional(F).at_natural(point.natural)
             if point.parameters is None:
                 raise NotConverged("rounding leaves the model none in these coordinates")
-        p, n = (point.objective.r - 1) * point.objective.width, len(F.y)
+        y = point.objective.data.y
+        p, n = (point.objective.r - 1) * point.objective.width, len(y)
         if p > n:
             warn(
                 f"rows left out would tell little here, as {p} parameters of the log odds outnumber {n} rows: take "
                 "RiskCalibrationCV, which chooses the weight of the target by folds, or a model of fewer parameters"
             )
             return
-        seen = point.objective.data.losses(point.objective.scored(point.z))
-        losses = seen + optimism(point, prepared, target, seen)
+        losses = losses_left_out(point, target)
     except (Unsupported, InvalidStatistics, NotConverged, np.linalg.LinAlgError):
         return
-    share = shares(F.weight, n)
-    loss, blocks = share @ losses, closed_form_on_blocks(F, prepared, FOLDS)
+    share, columns = shares(F.weight, n), np.arange(n)
     log_P = log_posterior_of(prepared, F.X, F.closed_form or prepared.parameters(F.labels))
-    of_closed_form = -log_P[np.arange(n), F.y]
-    closed = share @ of_closed_form
+    loss, of_closed_form = share @ losses, -log_P[columns, y]
+    closed, blocks = share @ of_closed_form, closed_form_on_blocks(F, prepared, FOLDS)
     # where it is ahead no longer it is no rival: the losses of further blocks would hardly ever fall
     while loss - closed > AHEAD and (block := next(blocks, None)):
         rows, log_P = block
-        of_closed_form[rows] = -log_P[np.arange(len(log_P)), F.y[rows]]
+        of_closed_form[rows] = -log_P[columns[: len(log_P)], y[rows]]
         closed = share @ of_closed_form
     if loss - closed > AHEAD:
         warn(
@@ -298,62 +298,57 @@ def warn_of_optimum(path: Path, prepared: Family, target: str | ClosedFormClassi
             "target_weight"
         )
     else:
-        warn_of_rivals(losses, -np.log(F.class_frequencies)[F.y], None, F.weight)
+        warn_of_rivals(losses, -np.log(F.class_frequencies)[y], None, F.weight)
 
 
-def optimism(point: Iterate, prepared: Family, target: str | ClosedFormClassifier, losses: Array) -> Array:
-    """What the log-loss of each row rises by where it is left out of an optimum with a target, and of the target, if
-    that is one which a ``prepared`` family makes of its rows, shape (n,).
+def losses_left_out(point: Iterate, target: str | ClosedFormClassifier) -> Array:
+    """The log-loss of each row where it is left out of an optimum with a target, and of the target, if that is one of
+    the rows, shape (n,).
 
-    `LOOKED_AT` scores of rows are looked at: half those of the rows of greatest ``losses``, which have most of the
-    rise, and half those of some of the others, which stand for all of them. What rows lose with the target is
-    Σ_i ⟨g_i, ∂_i(s̄ − m̄ μ)⟩ = E ⟨g_ε, ∂_ε(s̄ − m̄ μ)⟩ for the sums g_ε = Σ_i ε_i g_i and derivatives along Σ_i ε_i
-    s(x_i, y_i) with signs ε_i by chance: a mean of `PROBES` draws (Hutchinson 1990), which all rows rise by alike. It
-    is about b m̄/m of the rest, and is left out up to `ROUGH`.
+    `LOOKED_AT` scores of rows are looked at: half those of the rows of greatest losses, which have most of what these
+    rise by, and half those of some of the others, which stand for all of them. With the target all rows lose b m̄/m
+    times the mean of that, times the `share_kept`: along these coefficients a row moves b s̄ by b m̄/m times itself.
+    That takes no target without a row, and is nearer to what these tell than two random draws (Hutchinson 1990) in 63 %
+    of fits to small tables as QDA, and 69 to 80 % as LDA and naive Bayes.
     """
-    F, r = point.objective, point.objective.r
-    half, order = max(LOOKED_AT // F.data.free // 2, 1), np.argsort(-losses, kind="stable")
-    index = np.concatenate([order[:half], order[half:][evenly(len(order) - half, half)]])
-    times = np.ones(len(index))  # that a row stands for
-    times[half:] = (len(order) - half) / max(len(index) - half, 1)
-    features, y, equal = F.form.rows.dense(index), F.data.y[index], np.full(r, -np.log(r))
-    before = log_posterior((F.data.coefficients(F.scored(point.z)) @ features).T, equal)
+    F, data = point.objective, point.objective.data
+    V, half = F.scored(point.z), max(LOOKED_AT // data.free // 2, 1)
+    losses = data.losses(V)
+    index = np.argsort(-losses, kind="stable")
+    if len(index) > 2 * half:
+        index = np.concatenate([index[:half], index[half:][evenly(len(index) - half, half)]])
+    features, y = F.form.rows.dense(index), data.y[index]
+    scores, own = V @ features, one_hot(y, data.r)[:, data.r - data.free :]
+    weight = np.ones(len(index)) if data.weight is None else data.weight[index]
+    P = posteriors(scores, y, data.r)[0].T
     A = covariances_of_scores(point, features, index) / F.size
-    P, weight = np.exp(before), np.ones(len(index)) if F.data.weight is None else F.data.weight[index]
-    mean, rows = (A @ P[:, :, None])[:, :, 0], np.arange(len(index))
-    inverse = np.linalg.inv(system_of_scores(A, P, weight[:, None])) * weight[:, None, None]
-    after = log_posterior(before - (inverse @ (A[rows, y] - mean)[:, :, None])[:, :, 0], equal)
-    risen = (before - after)[rows, y]
-    if isinstance(target, str) and F.size > (1 + ROUGH) * F.total_weight:
-        by_score = ((one_hot(y, r) - np.exp(after))[:, None] @ inverse)[:, 0]
-        signs = signs_by_chance(PROBES, len(index))
-        pulls, curvature = pulls_along(point, prepared, target, index, signs), point.curvature
-        by_scores = isinstance(curvature, WoodburyByDifferences)
-        pulled = curvature.solve_for_scores(pulls) if by_scores else curvature.solve(pulls)[F.of_scores]
-        falls = pulled.T.reshape(PROBES, F.data.free, -1) @ features / F.size  # of the scores, (PROBES, free, n)
-        of_target = (falls * by_score[:, r - F.data.free :].T * (signs * times)[:, None]).sum() / PROBES
-        risen = risen + max(of_target, 0.0) / (times @ weight)
-    of_all = np.full(F.rows, np.average(risen[half:], weights=weight[half:]) if len(index) > half else 0.0)
-    of_all[index] = risen
-    return of_all
+    scores -= fall_of_scores(A, P, (A @ (own - P)[:, :, None])[:, :, 0], weight[:, None]).T
+    risen = posteriors(scores, y, data.r)[1].loss - losses[index]
+    rise = np.zeros(len(losses))
+    if len(index) < len(losses):
+        rise += weight[half:] @ risen[half:] / weight[half:].sum()
+    rise[index] = risen
+    with_target = share_kept(F.form, target) * (F.size / F.total_weight - 1)
+    return losses + rise + with_target * (shares(data.weight, len(losses)) @ rise)
 
 
-@lru_cache(maxsize=8)
-def signs_by_chance(n_draws: int, n: int) -> Array:
-    """Signs, (``n_draws``, n), the same ones each time."""
-    return 2.0 * np.random.default_rng(0).integers(0, 2, size=(n_draws, n)) - 1
+def share_kept(form: MinimalForm, target: str | ClosedFormClassifier) -> float:
+    """The share of a class's coefficients whose statistics a ``target`` of the rows keeps apart for the classes."""
+    if not isinstance(target, str) or target == "grand":
+        return 0.0
+    if target == "pooled":
+        return 1 - np.count_nonzero(form.map.totalled) / form.width
+    return (1 + (form.model.n_states_ - 1).sum()) / form.width if target == "nested" else 1.0
 
 
 def covariances_of_scores(point: Iterate, features: Array, index: NDArray[np.intp]) -> Array:
-    """S_iᵀ H⁻¹ S_i for the scores S_i of rows of these ``features``, (K, n), and numbers, but for what classes have in
-    common, shape (n, r, r); by the curvature that a search has used last."""
+    """S_iᵀ H⁻¹ S_i for the free scores S_i of rows of these ``features``, (K, n), and numbers, shape (n, free, free);
+    by the curvature that a search has used last."""
     F, curvature = point.objective, point.curvature
-    n, r, free, K = len(index), F.r, F.data.free, F.width
-    A = np.zeros((n, r, r))
-    of_scores = A[:, r - free :, r - free :]
+    n, free, K = len(index), F.data.free, F.width
     if isinstance(curvature, Woodbury):
-        of_scores[:] = curvature.covariances_of_scores(features, index)
-    elif not curvature.ends:
+        return curvature.covariances_of_scores(features, index)
+    if not curvature.ends:
         # scores are the last coordinates, whose part of L alone whitens them, and those of a class begin with zeros,
         # which stay: a few classes at a time spare half of the work where it is large
         factor, first = curvature.factors[0], F.of_scores.start
@@ -366,32 +361,13 @@ def covariances_of_scores(point: Iterate, features: Array, index: NDArray[np.int
             found = last.whiten(scores.reshape((free - c) * K, -1), overwrite=True)
             white[c * K :, c : c + step] = found.reshape(-1, len(classes), n)
         white = white.transpose(2, 1, 0)
-        of_scores[:] = white @ white.mT
-    else:  # of each class alone
-        for c, factor in zip(range(free), curvature.factors):
-            of_scores[:, c, c] = (factor.whiten(features) ** 2).sum(axis=0)
+        return white @ white.mT
+    A = np.zeros((n, free, free))
+    for c, factor in zip(range(free), curvature.factors):  # of each class alone
+        A[:, c, c] = (factor.whiten(features) ** 2).sum(axis=0)
     return A
 
 
 def evenly(n: int, most: int) -> NDArray[np.intp]:
     """At most so many of n places, evenly."""
     return np.arange(n) if n <= most else np.linspace(0, n - 1, most).astype(np.intp)
-
-
-def pulls_along(point: Iterate, prepared: Family, target: str, index: NDArray[np.intp], signs: Array) -> Array:
-    """b ∂(s̄ − m̄ μ) in coordinates along Σ_i ε_i s(x_i, y_i) of some rows, a column for each row of ``signs`` ε, which
-    leave no count below zero."""
-    F, source = point.objective, point.objective.source
-    pulls, X = np.zeros((len(signs), F.form.size)), source.X
-    counting = source.rows.only("a target without a row").weights(len(prepared.classes_))
-    if len(index) < len(counting):
-        X, counting = rows_at(X, index), counting[index]
-    else:  # all rows, which may stay where they are
-        signs = signs[:, np.argsort(index)]
-    for pull, sign in zip(pulls, signs):
-        further = prepared.statistics(X, counting * sign[:, None])
-        parameters, size = target_parameters(prepared, source.labels - DIFFERENCE * further, target)
-        pull[:] = F.joint.statistics - size * F.form.sums(prepared.mean_parameters(parameters))
-        if size != source.target.size:
-            pull -= (source.target.size - size) * F.form.mean(point.parameters)
-    return source.target.weight / DIFFERENCE * (F.form.differences(pulls) if F.dense else pulls).T

@@ -187,12 +187,12 @@ class GaussianFamily(GaussianPrior):
         x, W = np.zeros((size * n_blocks, d)), np.zeros((size * n_blocks, r))
         x[:n], W[:n] = X - self._origin, weights
         x, W = (part.reshape(size, n_blocks, -1).swapaxes(0, 1) for part in (x, W))
-        of_second = (W.sum(axis=2, keepdims=True) if form.shared else W).mT
         count, first = statistics.count - W.sum(axis=1), statistics.first - W.mT @ x
-        squares = of_second @ (x * x) if form.independent else (x[:, None] * of_second[..., None]).mT @ x[:, None]
-        second = form.by_class(statistics.second) - squares
         if not (count > 0).all():
             return None
+        of_second = (W.sum(axis=2, keepdims=True) if form.shared else W).mT
+        squares = of_second @ (x * x) if form.independent else (x[:, None] * of_second[..., None]).mT @ x[:, None]
+        second = form.by_class(statistics.second) - squares
         mean = first / count[:, :, None]
         between = first * mean if form.independent else first[..., None] * mean[..., None, :]
         between = between.sum(axis=1, keepdims=True) if form.shared else between
