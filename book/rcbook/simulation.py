@@ -32,12 +32,6 @@ def clouds(n_samples: int, rng: np.random.Generator) -> tuple[Array, NDArray[np.
     return X + np.where(far[:, None], [-3.5, 3.0], [0.0, 0.0]), y
 
 
-def training_and_new_clouds(draw: int) -> tuple[tuple[Array, NDArray[np.int64]], tuple[Array, NDArray[np.int64]]]:
-    """300 rows of the clouds and 20,000 new ones, of the draw with this number."""
-    rng = np.random.default_rng([40, draw])
-    return clouds(300, rng), clouds(20_000, rng)
-
-
 @dataclass(frozen=True)
 class GaussianProblem:
     """Gaussian classes of equal probability.

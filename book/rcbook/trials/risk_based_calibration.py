@@ -1,6 +1,6 @@
 """What the checks of the chapter *Risk-based calibration* try: statistics, optima, invariants and priors."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,10 +10,9 @@ from scipy.special import log_softmax, logsumexp, softmax
 from scipy.stats import invwishart
 from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import log_loss
 from sklearn.preprocessing import PolynomialFeatures
 
-from rcbook.simulation import training_and_new_clouds
+from rcbook.experiments.studies import learners_on_the_clouds as on_clouds
 from rcpkg import QDA, CategoricalNB, RiskCalibration, SharedVarianceGaussianNB, Statistics
 from rcpkg.base import Array, GenerativeClassifier
 from rcpkg.families.count_model import CategoricalParameters
@@ -47,20 +46,14 @@ def algorithm_1_as_printed(model: GenerativeClassifier, X: Array, Y: Array, lr: 
             return h[t - 1]
 
 
-def losses_on_clouds(ways: Mapping[str, Any]) -> dict[str, Array]:
-    """Error and log-loss of each learner on 20 draws of the clouds, (20, 2)."""
-    losses_of = {name: [] for name in ways}
-    for seed in range(20):
-        (rows, label), (fresh, fresh_label) = training_and_new_clouds(seed)
-        for name, classifier in ways.items():
-            P = classifier.fit(rows, label).predict_proba(fresh)
-            losses_of[name].append([np.mean(P.argmax(axis=1) != fresh_label), log_loss(fresh_label, P)])
-    return {name: np.array(both) for name, both in losses_of.items()}
+def losses_of_draws(runs: pd.DataFrame, learners: Iterable[str]) -> dict[str, Array]:
+    """Error and log-loss of the learners on the stored draws of the clouds, (20, 2)."""
+    return {name: runs.loc[runs.learner == name, ["error", "log_loss"]].to_numpy() for name in learners}
 
 
 def draws_against_the_closed_form(runs: pd.DataFrame) -> pd.DataFrame:
-    """Mean error and log-loss of each learner over stored draws of the clouds, and on how many draws both are below."""
-    losses_of = {name: of[["error", "log_loss"]].to_numpy() for name, of in runs.groupby("learner", sort=False)}
+    """Mean error and log-loss of each learner over draws of the clouds, and on how many draws both are below."""
+    losses_of = losses_of_draws(runs, on_clouds.WAYS)
     below = {f"draws with less {loss}": k for k, loss in enumerate(("error", "log-loss"))}
     means = pd.DataFrame({name: both.mean(axis=0) for name, both in losses_of.items()}, index=["error", "log-loss"]).T
     counts = {
@@ -70,12 +63,12 @@ def draws_against_the_closed_form(runs: pd.DataFrame) -> pd.DataFrame:
     return means.round(3).assign(**counts)
 
 
-def draws_of_clouds(idea: Mapping[str, Any]) -> pd.DataFrame:
-    """Error and log-loss of three learners over draws of the clouds."""
-    losses_of = losses_on_clouds(idea)
-    before, scaled, after = losses_of.values()
+def draws_of_clouds(runs: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
+    """Error and log-loss of three learners, by their ``names`` in the chapter, over draws of the clouds."""
+    learners = "closed form", "closed form rescaled: temperature", on_clouds.BY_SAFE_STEPS
+    before, scaled, after = found = losses_of_draws(runs, learners).values()
     return pd.DataFrame(
-        {name: both.mean(axis=0) for name, both in losses_of.items()}
+        {name: both.mean(axis=0) for name, both in zip(names, found)}
         | {
             "below closed form": (after < before).sum(axis=0),
             "below rescaled": (after < scaled).sum(axis=0),

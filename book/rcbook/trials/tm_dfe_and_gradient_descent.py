@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
-from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
-from sklearn.model_selection import StratifiedShuffleSplit
-from sklearn.preprocessing import KBinsDiscretizer, StandardScaler
+from sklearn.datasets import load_breast_cancer
+from sklearn.preprocessing import StandardScaler
 
+from rcbook.experiments.studies import dfe_on_small_sets as small
 from rcbook.projected_descent import ProjectedGradientDescent, project_simplex, quadratic_gradient
 from rcbook.simulation import clouds
 from rcbook.small_families import derivative, documents, entries, row_statistics
@@ -711,36 +711,10 @@ def row_by_row_updates(
     return cells_of, errors, P, first, of_empty, odds, bent, apart
 
 
-def divisions(X: Array, labels: Array, levels: None) -> list[tuple[Array, Array, Array, Array]]:
-    """Twenty divisions of a set."""
-    found = []
-    splitter = StratifiedShuffleSplit(20, test_size=0.25, random_state=0)
-    for train, test in splitter.split(X, labels):
-        if levels is not None:
-            cut = np.digitize(X, levels)
-        else:
-            bins = KBinsDiscretizer(4, encode="ordinal", strategy="uniform")
-            cut = bins.fit(X[train]).transform(X)
-        found.append((cut[train], labels[train], cut[test], labels[test]))
-    return found
-
-
-def batch_ways(k: int) -> dict[str, Any]:
-    """Losses of the learners in batches."""
-    model = CategoricalNB(n_states=k, prior_strength=1.0)
-    dfe = DiscriminativeFrequencyEstimate
-    return {
-        "closed form": model,
-        "batch, stopped": dfe(model, max_iter=63),
-        "batch, 63 updates": dfe(model, max_iter=63, stopping="none"),
-        "RC, safe, pooled target": RiskCalibration(model, step="safe", tol=1e-4),
-    }
-
-
 def divisions_of_sets(
-    cells_of: Callable[..., Any], row_by_row: Callable[..., Any], class_scores: Callable[..., Any]
+    stored: pd.DataFrame, cells_of: Callable[..., Any], row_by_row: Callable[..., Any], class_scores: Callable[..., Any]
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Log-loss and error of RC and DFE over twenty divisions of each set."""
+    """Log-loss and error of RC and DFE over twenty divisions of each set: those in batches are ``stored``."""
 
     def of_rows(parts, r, k, passes, against_rest):
         # scores of the test rows by the row-by-row form, all divisions at once
@@ -762,38 +736,20 @@ def divisions_of_sets(
                 yield scores[:, 0]
 
     scored = {}
-    for title, load, levels in (
-        ("breast cancer", load_breast_cancer, None),
-        ("wine", load_wine, None),
-        ("iris", load_iris, None),
-        ("digits", load_digits, [1, 8]),
-    ):
-        X, labels = load(return_X_y=True)
-        X = X[:, :10] if title == "breast cancer" else X
-        X = X[:, ::3] if title == "digits" else X
-        k, r = (4 if levels is None else 3), labels.max() + 1
-        parts = divisions(X, labels, levels)
-        results = {
-            way: [learner.fit(part[0], part[1]).predict_log_proba(part[2]) for part in parts]
-            for way, learner in batch_ways(k).items()
-        }
+    for title, binned in small.SETS.items():
+        parts = small.divisions(title)
+        r = parts[0][1].max() + 1
         for way, passes, against_rest in (
             ("rows, 1 pass", 1, True),
             ("rows, 4 passes", 4, True),
             ("rows, one model, 1 pass", 1, False),
         ):
-            results[way] = [
-                log_softmax(scores, axis=1) for scores in of_rows(parts, r, k, passes, against_rest)
-            ]
-        for way, found in results.items():
-            for i, (log_p, part) in enumerate(zip(found, parts)):
-                true = log_p[np.arange(len(part[3])), part[3]]
-                scored[title, i, way] = {
-                    "log-loss": -true.mean(),
-                    "error": np.mean(log_p.argmax(axis=1) != part[3]),
-                }
+            found = of_rows(parts, r, binned.n_states, passes, against_rest)
+            for i, (scores, part) in enumerate(zip(found, parts)):
+                scored[title, i, way] = small.losses(log_softmax(scores, axis=1), part[3])
     scored = pd.DataFrame(scored).T
     scored.index.names = ["set", "division", "way"]
+    scored = pd.concat([stored.set_index(scored.index.names)[[*scored]], scored])
     means = scored.groupby(["way", "set"], sort=False).mean().unstack()
     return scored, means
 
