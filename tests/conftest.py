@@ -52,6 +52,12 @@ def pytest_xdist_make_scheduler(config, log):
     return Together(config, log)
 
 
+def pytest_ignore_collect(collection_path, config):
+    """In the quick tests a module is not imported if all that it has is slow."""
+    if config.option.markexpr == "not slow" and collection_path.suffix == ".py":
+        return "\npytestmark = pytest.mark.slow\n" in collection_path.read_text("utf-8") or None
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item):
     """Skip a test of data sets, with the reason, where one that no address gives is missing."""
