@@ -1,5 +1,6 @@
 """One small data set for each closed-form model, so that an identity is tested on all of them."""
 
+import inspect
 import tracemalloc
 from itertools import product
 from typing import NamedTuple
@@ -8,18 +9,33 @@ import numpy as np
 import pytest
 from sklearn.base import ClassifierMixin, clone
 
+import rcpkg
 from rcpkg import (
+    BDA7,
+    EDDA,
     LDA,
     QDA,
+    RDA,
     TAN,
+    TM,
     BernoulliNB,
+    BregmanClustering,
     CategoricalNB,
+    ConditionalLikelihood,
+    DiscriminativeFrequencyEstimate,
     GaussianNB,
     KDependenceBayes,
+    Mixture,
     MultinomialNB,
     ProductModel,
+    QuadraticBayes,
+    RiskCalibration,
+    RiskCalibrationCV,
     SharedVarianceGaussianNB,
+    SoftErrorCalibration,
+    TableClassifier,
 )
+from rcpkg.base import Estimator
 from rcpkg.families import one_hot
 from rcpkg.gaussians import BDA7_SEEDS, Seed
 
@@ -117,6 +133,26 @@ NETWORKS_MAP = {f"{name} MAP": clone(model).set_params(prior_strength=2.0) for n
 ML = {**GAUSSIAN, **COUNTS, **PRODUCT, **NETWORKS}
 MAP = {**GAUSSIAN_MAP, **COUNTS_MAP, **PRODUCT_MAP, **NETWORKS_MAP}
 MODELS = {**ML, **MAP}
+
+
+WITH_SETTINGS = [
+    *(BDA7(dof_multiples=(1, 3)), QuadraticBayes(dof_multiples=(1, 3), scales=(1, 2))),
+    *(RDA(lambdas=(0.5,)), EDDA(models=("EEE",)), TM(GaussianNB(), max_iter=5)),
+    *(DiscriminativeFrequencyEstimate(GaussianNB(), max_iter=5), SoftErrorCalibration(LDA(), max_iter=5)),
+    *(ConditionalLikelihood(GaussianNB(), target_weight=1.0), RiskCalibration(GaussianNB())),
+    RiskCalibrationCV(LDA(), target="pooled", target_weights=[3.0, 30.0]),
+    Mixture(GaussianNB(), n_components=2, random_state=0),
+    ProductModel([("all", GaussianNB(), slice(None))]),
+    TableClassifier(candidates=[("nb", GaussianNB())], cv=2, random_state=0),
+    BregmanClustering(n_clusters=2, random_state=0),
+]
+ABSTRACT = "ClosedFormClassifier", "GenerativeClassifier"
+#: name -> one of each public estimator, with the settings that it asks for, or by which it is quick
+EACH_ESTIMATOR = {type(estimator).__name__: estimator for estimator in WITH_SETTINGS}
+for _name in rcpkg.__all__:
+    _kind = getattr(rcpkg, _name)
+    if inspect.isclass(_kind) and issubclass(_kind, Estimator) and _name not in (*ABSTRACT, *EACH_ESTIMATOR):
+        EACH_ESTIMATOR[_name] = _kind()
 
 
 def rows_for(name, seed=0):

@@ -60,11 +60,6 @@ def read(path: Path) -> nbformat.NotebookNode:
     return nbformat.read(path, as_version=4)
 
 
-@pytest.fixture
-def notebook(chapter):
-    return read(chapter)
-
-
 @pytest.fixture(scope="session")
 def html(tmp_path_factory) -> Path:
     """The folder of the rendered book: RCPKG_BOOK, or else built from the stored outputs with warnings as errors."""

@@ -14,11 +14,6 @@ from conftest import CHAPTERS, ROOT, pages, read
 MAX_BYTES = 1_000_000
 
 
-@pytest.mark.parametrize("rule", checks.RULES)
-def test_chapter_keeps_the_rule(rule, notebook):
-    assert list(checks.RULES[rule](notebook)) == []
-
-
 # pages of instructions and projects: executed like chapters, without their exercises
 INSTRUCTIONS = [
     *(
@@ -27,27 +22,19 @@ INSTRUCTIONS = [
     ),
     *sorted(ROOT.glob("book/project_*.ipynb")),
 ]
-parametrized = pytest.mark.parametrize("instructions", INSTRUCTIONS, ids=lambda path: path.stem)
+each_notebook = pytest.mark.parametrize("path", [*CHAPTERS, *INSTRUCTIONS], ids=lambda path: path.stem)
 
 
-@parametrized
+@each_notebook
 @pytest.mark.parametrize("rule", checks.RULES)
-def test_instructions_keep_the_rule(rule, instructions):
-    assert list(checks.RULES[rule](read(instructions))) == []
+def test_notebook_keeps_the_rule(rule, path):
+    assert list(checks.RULES[rule](read(path))) == []
 
 
-@parametrized
-def test_instructions_are_normalised_and_in_the_table_of_contents(instructions):
-    assert notebooks.is_normalised(instructions) and instructions.stat().st_size < MAX_BYTES
-    assert f"book/{instructions.stem}" in pages()
-
-
-def test_chapter_is_small(chapter):
-    assert chapter.stat().st_size < MAX_BYTES
-
-
-def test_chapter_is_normalised(chapter):
-    assert notebooks.is_normalised(chapter), f"python book/_tools/notebooks.py chapters/{chapter.name} stores it anew"
+@each_notebook
+def test_notebook_is_small_normalised_and_in_the_table_of_contents(path):
+    assert notebooks.is_normalised(path), f"python book/_tools/notebooks.py {path.relative_to(ROOT)} stores it anew"
+    assert path.stat().st_size < MAX_BYTES and f"{path.parent.name}/{path.stem}" in pages()
 
 
 def lines(cell):
@@ -58,7 +45,7 @@ def lines(cell):
     return sum(1 for number, line in enumerate(source.splitlines(), 1) if line.strip() and number not in imported)
 
 
-@pytest.mark.parametrize("path", [*CHAPTERS, *INSTRUCTIONS], ids=lambda path: path.stem)
+@each_notebook
 def test_folded_cells_are_short(path):
     """More lines belong to a function of rcbook.draw or rcbook.trials."""
     cells = checks.code_cells(read(path))
@@ -71,11 +58,11 @@ def names(code, operations):
     return found.union(*(names(part, operations) for part in code.co_consts if inspect.iscode(part)))
 
 
-def test_visible_cells_use_names_that_a_reader_sees(notebook):
+def test_visible_cells_use_names_that_a_reader_sees(chapter):
     """A name is made in a visible cell, imported, or explained by a comment of the cell that uses it; labs may use
     what their chapter has."""
     lacking, known, place, lab = {}, set(dir(builtins)), 0, False
-    for cell in notebook.cells:
+    for cell in read(chapter).cells:
         if cell.cell_type != "code":
             lab = ([lab] + [kind == "start" for kind in re.findall(r"\{solution-(start|end)\}", cell.source)])[-1]
             continue

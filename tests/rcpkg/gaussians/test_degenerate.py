@@ -211,9 +211,14 @@ def test_no_row_counts_for_less_than_one(name):
 # The prior of singular covariances -----------------------------------------------------------------------------------
 
 
-def singular_rows():
+def singular_rows(name):
+    """Rows of which the closed form of this name needs a prior."""
+    if name in FULL:
+        return gaussian_rows(n=9, d=8)
     X, y = gaussian_rows(n=60, d=4)
     X[y == 1, 2] = 0.3
+    if name == "SharedVarianceGaussianNB":
+        X[:, 2] = y
     return X, y
 
 
@@ -221,10 +226,7 @@ def singular_rows():
 @pytest.mark.parametrize("name", GAUSSIAN)
 def test_the_prior_is_one_of_pseudo_statistics(name):
     """θ(s) = argmax ⟨s + s⁰, η⟩ − m ψ(η): the parameters are those of maximum likelihood at s + s⁰, n μ(θ) = s + s⁰."""
-    X, y = gaussian_rows(n=9, d=8) if name in FULL else singular_rows()
-    if name == "SharedVarianceGaussianNB":
-        X[:, 2] = y
-    model = clone(GAUSSIAN[name]).fit(X, y)
+    model = clone(GAUSSIAN[name]).fit(*singular_rows(name))
     assert model.family_.has_prior
     s = model.statistics_
     shifted = Statistics(count=s.count, first=s.first, second=s.second + model.family_._pseudo_scatter)
@@ -239,9 +241,7 @@ def test_the_prior_is_one_of_pseudo_statistics(name):
 @pytest.mark.parametrize("name", GAUSSIAN)
 def test_the_prior_of_the_closed_form_stays_during_calibration(name):
     """Steps from s + s⁰ with maximum likelihood are steps from s with the prior."""
-    X, y = gaussian_rows(n=10, d=8) if name in FULL else singular_rows()
-    if name == "SharedVarianceGaussianNB":
-        X[:, 2] = y
+    X, y = singular_rows(name)
     model = clone(GAUSSIAN[name]).fit(X, y)
     rc = RiskCalibration.as_published(model, learning_rate=0.01, max_iter=4, stopping="none").fit(X, y)
     plain, s = model.family_.without_prior(), model.statistics_
