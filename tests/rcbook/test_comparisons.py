@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+from baycomp import SignedRankTest
 from model_cases import refused
-from rcbook.experiments.comparisons import equivalence, equivalences
+from rcbook.experiments.comparisons import beliefs, equivalence, equivalences
 from scipy import stats
 
 RNG = np.random.default_rng(50)
@@ -37,3 +38,10 @@ def test_the_table_counts_sets_and_leaves_out_what_is_missing():
 )
 def test_bad_input_is_named(differences, margin, says):
     refused(says, equivalence, differences, margin)
+
+
+@pytest.mark.parametrize("shift", [-0.02, -0.008, 0.0, 0.01])
+def test_beliefs_are_those_of_baycomp(shift):
+    excess = np.append(RNG.normal(shift, 0.01, size=20), 0.02)  # the last a tie with the margin
+    theirs = SignedRankTest.probs(-excess, np.zeros(21), rope=0.01, nsamples=2_000, random_state=0)
+    np.testing.assert_allclose(beliefs(excess, 0.01, draws=2_000), theirs, atol=1e-3)

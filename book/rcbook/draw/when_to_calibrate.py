@@ -11,7 +11,7 @@ from scipy.stats import sem, spearmanr
 from scipy.stats import t as student
 
 from rcbook.experiments import results
-from rcbook.experiments.comparisons import contest
+from rcbook.experiments.comparisons import beliefs, contest
 from rcbook.experiments.studies import choice_of_target, recommended_calls
 from rcbook.experiments.studies import gain_of_calibration as study
 from rcbook.experiments.studies import honest_comparison as honest
@@ -153,8 +153,6 @@ def contests_elsewhere(
 
 def belief_table(scores: Scores, family: str, sets: Sequence[str]) -> pd.DataFrame:
     """Posterior probabilities that the first of each main pair is better, level, worse, score by score."""
-    from baycomp import SignedRankTest
-
     asked = main_questions(family)
     pairs = [pair for question, pair in asked.items() if question != "pooled target against closed form"]
     tables = {}
@@ -162,11 +160,7 @@ def belief_table(scores: Scores, family: str, sets: Sequence[str]) -> pd.DataFra
         rows = []
         for pair in pairs:
             first, second = scores[metric].loc[sets, list(pair)].dropna().to_numpy().T
-            rows.append(
-                SignedRankTest.probs(
-                    -first, -second, rope=honest.ROPE[metric], nsamples=10_000, random_state=0
-                )
-            )
+            rows.append(beliefs(first - second, honest.ROPE[metric]))
         tables[title] = pd.DataFrame(rows, columns=["better", "level", "worse"]).set_axis(
             named(pairs, "learner")
         )

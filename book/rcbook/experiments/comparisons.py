@@ -30,6 +30,21 @@ def mean_scores(study: str, metric: str, sets: Iterable[str]) -> pd.DataFrame:
     return wide.rename_axis(index="data set", columns=None)
 
 
+def beliefs(excess: Array, rope: float, draws: int = 10_000) -> Array:
+    """Posterior probabilities that the first of two learners is better, level and worse, by differences of losses.
+
+    The signed-rank test of Benavoli et al. (2017) with a pseudo-difference of zero and the given ``draws``: that of
+    ``baycomp``, all draws at once, in a twentieth of its time.
+    """
+    differences = np.append(0.0, excess)
+    sums = differences + differences[:, None]
+    above, below = ((sign * sums > 2 * rope) + 0.5 * (sign * sums == 2 * rope) for sign in (1, -1))
+    weights = np.random.RandomState(0).dirichlet(np.append(0.5, np.ones(len(excess))), draws)
+    better, worse = (((weights @ pairs) * weights).sum(axis=1) for pairs in (below, above))
+    winners = np.argmax([better, 1 - better - worse, worse], axis=0)
+    return np.bincount(winners, minlength=3) / draws
+
+
 def contest(scores: pd.DataFrame, pairs: Sequence[tuple[str, str]], rope: float) -> pd.DataFrame:
     """Pairs of learners over the data sets on which both exist; less is better.
 
