@@ -367,13 +367,16 @@ class RiskCalibrationCV(Learner):
             folds = list(folds(n_folds)) if walks else folds(n_folds)
             for path, *parts in zip(paths, *(fold.paths for fold in folds)) if walks else ():
                 for each in (path, *parts):
-                    each.parts = [part for part in parts if part is not each]
+                    alike = each.objective.family.same_form
+                    each.parts = [part for part in parts if part is not each and alike(part.objective.family)]
             if self.scoring not in SCORING:
                 from sklearn.metrics import check_scoring
 
                 scorer = check_scoring(self, self.scoring)
             judge = partial(by_folds, folds, scorer, self.n_jobs, FOLD_TOL if isinstance(self.cv, str) else 0.0)
             first = first if walks else whole
+            if walks:  # the optima of a greater weight, which a walk asks for next, are nearer to where searches begin
+                judge([Candidate(0, DECADE * FIRST_WEIGHT)])
             found = judge(first)
             validation = f"{found.n_folds} folds"
         self._tell(first, found)

@@ -83,7 +83,8 @@ STINT = 0.125
 #: search on a sample; of the last promise, by an older Hessian that is to serve once more; its square of a row's own
 #: curvature in the metric of the target's, by `Woodbury` on the path over weights. Half makes each nearer and longer.
 ROUGH = 0.1
-#: Part of the mean gain of a product that is worth going on with conjugate gradients (Nash and Sofer, 1990)
+#: Part of the mean gain of a product that is worth going on with conjugate gradients (Nash and Sofer, 1990); and of a
+#: first step by the curvature of another search that must be left for this to serve on
 HALF = 0.5
 #: Steps of a path over weights that share a Hessian: it is formed anew where they have not made the promise `ROUGH`
 #: times as large. With one step QDA on vehicle takes 25 % longer, with five as long.

@@ -9,10 +9,9 @@ import numpy as np
 
 from rcpkg.base import Array
 from rcpkg.calibration.conditional import Conditional, Iterate, Smooth, conjugate
-from rcpkg.calibration.constants import LEAST, MEMORY, PATIENCE, RADIUS, ROUGH, SHARED, STALLED, STEADY
+from rcpkg.calibration.constants import HALF, LEAST, MEMORY, PATIENCE, RADIUS, ROUGH, SHARED, STALLED, STEADY
 from rcpkg.calibration.coordinates import COORDINATES, Named, metric
 from rcpkg.calibration.curvature import Woodbury
-from rcpkg.calibration.logistic import Curvature
 from rcpkg.calibration.steps import Run, Step
 from rcpkg.checks import check_choice
 from rcpkg.linalg import EPS, LOG_ROUNDING, backtracked
@@ -41,13 +40,14 @@ class Newton(SecondOrder):
 
 
 class SharedNewton(Newton):
-    """The same, but a Hessian of all rows serves several steps, the first ones that of a curvature ``nearby``."""
+    """The same, but a Hessian of all rows serves several steps, the first ones one that is known, for which ``solve``
+    is given; ``run`` has the last one."""
 
-    def __init__(self, nearby: Curvature | Woodbury | None = None) -> None:
-        self.nearby = nearby
+    def __init__(self, solve: Solve | None = None) -> None:
+        self.run = SharedRun(solve)
 
     def begin(self, objective: Any, rng: np.random.RandomState) -> Run:
-        return SharedRun(self.nearby)
+        return self.run
 
 
 class Stalling:
@@ -128,9 +128,9 @@ class SharedRun(NewtonRun):
     optima. The optimum is the same, as its Hessian tells the promise with which a path ends.
     """
 
-    def __init__(self, nearby: Curvature | Woodbury | None) -> None:
+    def __init__(self, solve: Solve | None) -> None:
         super().__init__()
-        self.solve = nearby and nearby.solve
+        self.solve = solve
         self.promises: deque[float] = deque(maxlen=SHARED + 1)
 
     def _step(self, point: Iterate) -> Iterate | None:
@@ -139,7 +139,7 @@ class SharedRun(NewtonRun):
             return super()._step(point)
         if self.solve is not None and "curvature" not in point.__dict__:
             end = descended(point, -point.ahead) if np.abs(F.beta(point.ahead)).max() <= self.radius else None
-        if end is not None and end[0] >= 1:
+        if end is not None and end[0] >= (HALF if self.steps == 1 else 1):
             following = end[1]
         else:
             following = super()._step(point)
