@@ -16,6 +16,7 @@ from rcpkg import (
     LDA,
     QDA,
     RDA,
+    SVMKNN,
     TAN,
     TM,
     BernoulliNB,
@@ -137,7 +138,7 @@ MODELS = {**ML, **MAP}
 
 WITH_SETTINGS = [
     *(BDA7(dof_multiples=(1, 3)), QuadraticBayes(dof_multiples=(1, 3), scales=(1, 2))),
-    *(RDA(lambdas=(0.5,)), EDDA(models=("EEE",)), TM(GaussianNB(), max_iter=5)),
+    *(RDA(lambdas=(0.5,)), EDDA(models=("EEE",)), SVMKNN(n_neighbors=5), TM(GaussianNB(), max_iter=5)),
     *(DiscriminativeFrequencyEstimate(GaussianNB(), max_iter=5), SoftErrorCalibration(LDA(), max_iter=5)),
     *(ConditionalLikelihood(GaussianNB(), target_weight=1.0), RiskCalibration(GaussianNB())),
     RiskCalibrationCV(LDA(), target="pooled", target_weights=[3.0, 30.0]),

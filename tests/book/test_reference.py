@@ -3,7 +3,6 @@
 import ast
 import contextlib
 import graphlib
-import inspect
 import re
 import warnings
 from functools import cache
@@ -16,12 +15,13 @@ import registers
 import results as results_pages
 import yaml
 from conftest import ROOT, soup
+from model_cases import EACH_ESTIMATOR
 from pybtex.database import parse_string
 from rcbook import pages
 from rcbook.experiments import scorecard
+from sklearn.base import clone
 
 import rcpkg
-from rcpkg import QDA
 
 
 def test_each_result_says_what_it_states_under_a_label_of_its_own():
@@ -146,22 +146,15 @@ def test_card_of_a_classifier_has_all_its_places(entry):
     assert found == sorted(found) and entry.formula in card
 
 
-MODELS = {"ProductModel": [[("block", QDA(), [0, 1])]], "Mixture": [QDA()]}
 OF_CATEGORIES = {"CategoricalNB", "TAN", "KDependenceBayes", "BernoulliNB", "MultinomialNB", "WANBIAC"}
 
 
 @pytest.mark.parametrize("entry", list(registers.classifier_entries().itertuples(index=False)), ids=lambda e: e.name)
 @pytest.mark.parametrize("training", [False, True], ids=["prediction", "training"])
 def test_table_of_classifiers_says_who_takes_missing_values(entry, training):
-    rng, kind = np.random.default_rng(0), getattr(rcpkg, entry.name)
-    wraps = "estimator" in inspect.signature(kind).parameters
-    model = kind(*([QDA()] if wraps else MODELS.get(entry.name, [])))
+    rng, model = np.random.default_rng(0), clone(EACH_ESTIMATOR[entry.name])
     if entry.name in OF_CATEGORIES:
         model.set_params(prior_strength=1.0)
-    if entry.name == "RiskCalibrationCV":
-        model.set_params(target_weights=[1.0], cv=2)
-    if entry.name == "TableClassifier":
-        model.set_params(cv=2, budget=0.0)
     y = np.repeat([0, 1], 40)
     X = rng.normal(size=(80, 2)) + y[:, None]
     X = (X > 0.5).astype(float) if entry.name in OF_CATEGORIES else X

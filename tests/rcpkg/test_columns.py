@@ -488,7 +488,8 @@ def test_sums_of_weights_stay_in_range(model, total):
         clone(model).fit(TRIPLE, np.arange(30) // 10, sample_weight=np.full(30, total / 30))
 
 
-@pytest.mark.parametrize("model", [GaussianNB(), RiskCalibration(LDA()), BDA7()], ids=repr)
+@pytest.mark.parametrize("model", [GaussianNB(), RiskCalibration(LDA(), max_iter=20), BDA7()], ids=repr)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_a_row_that_outweighs_all_others_is_named(model):
     X, y = load_iris(return_X_y=True)
     weights = np.ones(150)

@@ -57,6 +57,7 @@ CHECKED = [
     BernoulliNB(prior_strength=1.0),
     MultinomialNB(prior_strength=1.0),
     ProductModel([("all", QDA(prior_strength=1.0), slice(None))]),
+    Mixture(GaussianNB(), n_components=2, n_starts=1, max_iter=10, random_state=0),
     Mixture(GaussianNB(), n_components=2, random_state=0),
     RiskCalibration(QDA(prior_strength=1.0)),
     RiskCalibration(Mixture(GaussianNB(), n_components=2, random_state=0)),

@@ -1,6 +1,7 @@
 """The recipe for any frame: no column of it stops a fit, in whatever container it comes."""
 
 import warnings
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -133,7 +134,7 @@ KINDS = {**SILENT, "told": lambda v: v + Y, "gaps": lambda v: np.where(np.arange
 COLUMN = st.sampled_from([*KINDS])
 
 
-@pytest.mark.parametrize("wrap", [lambda model: model, RiskCalibration], ids=["closed form", "calibrated"])
+@pytest.mark.parametrize("wrap", [clone, partial(RiskCalibration, max_iter=30)], ids=["closed form", "calibrated"])
 @pytest.mark.parametrize("strength", [0.0, pytest.param(1e-3, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", [QDA, SharedVarianceGaussianNB, *slow(GaussianNB, LDA)])
 @settings(max_examples=4, deadline=None)

@@ -177,7 +177,8 @@ def test_the_score_test_takes_one_block():
 
 
 AT_ONCE = [
-    *(BDA7(), BayesianQDA(), EDDA(), NearestMeans(), RDA(), WANBIAC(), LocalBDA(), SVMKNN(), MDLDiscretizer()),
+    *(BDA7(), BayesianQDA(), EDDA(), NearestMeans(), RDA(), WANBIAC(), LocalBDA(), SVMKNN(n_neighbors=5)),
+    MDLDiscretizer(),
     TableClassifier(candidates=[("nb", GaussianNB())], cv=2, random_state=0),
 ]
 
