@@ -1,7 +1,7 @@
 """Choice of one model out of a grid by its losses on rows that are left out of the fit."""
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -102,6 +102,12 @@ def folds(
             raise ValueError(f"groups must hold {len(present)} labels, one a row; got shape {groups.shape}")
         groups = groups[present]
     listed = not isinstance(cv, Integral) and not hasattr(cv, "split")
+    if listed and isinstance(cv, Iterable):
+        cv = list(cv)
+        for fold in cv:
+            if not hasattr(fold, "__len__") or len(fold) != 2:
+                what = "hold a pair for each fold, (training rows, test rows) or (~mask, mask)"
+                raise ValueError(f"cv must {what}; got one {type(fold).__name__}")
     position = np.cumsum(present) - 1
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The least populated class")  # whose rows are then in some of the folds

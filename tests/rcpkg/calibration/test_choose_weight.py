@@ -197,6 +197,8 @@ def test_fold_without_a_class_is_refused():
         ([(np.arange(150), np.arange(150))], "cv has row 0 in both parts of a fold: rows that a model has seen"),
         ([(np.arange(0, 150, 2), np.arange(1, 152, 2))], "cv must number rows from 0 to 149 in each of its folds"),
         ([(np.arange(149), [-1])], "cv must number rows from 0 to 149 in each of its folds"),
+        (list(np.arange(150) % 3 == np.arange(3)[:, None]), "cv must hold a pair for each fold, .* test rows"),
+        (np.arange(150) % 3, "cv must hold a pair for each fold, .* test rows"),
     ],
 )
 def test_divisions_that_leave_out_nothing_are_refused(cv, message):
