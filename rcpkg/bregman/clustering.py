@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from rcpkg._bases import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from rcpkg.base import Estimator, constructed
 from rcpkg.bregman.divergence import BregmanDivergence, named_divergence
-from rcpkg.checks import check_number, check_weights, validate
+from rcpkg.checks import check_magnitude, check_number, check_weights, validate
 from rcpkg.linalg import Array
 
 
@@ -93,7 +93,7 @@ class BregmanClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
         for name, least in ("n_clusters", 1), ("n_init", 1), ("max_iter", 0):
             check_number(name, getattr(self, name), least, integer=True)
         check_number("tol", self.tol, 0)
-        X = validate(self, X, reset=True)
+        X = check_magnitude(validate(self, X, reset=True), fitting=True, names=self)
         weights = check_weights(sample_weight, len(X))
         divergence = self._divergence
         divergence.domain.check(X, f"{divergence.name}: X")
@@ -142,7 +142,7 @@ class BregmanClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
     def transform(self, X: ArrayLike) -> Array:
         """Divergence of each row from each centre, shape (n, n_clusters)."""
         check_is_fitted(self)
-        return self._losses(validate(self, X, reset=False))
+        return self._losses(check_magnitude(validate(self, X, reset=False), names=self))
 
     def predict(self, X: ArrayLike) -> NDArray[np.intp]:
         """Index of the nearest centre."""

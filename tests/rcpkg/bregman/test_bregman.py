@@ -276,4 +276,8 @@ def test_clustering_refuses_bad_input():
     refused("n_clusters=9", BregmanClustering(n_clusters=9).fit, np.ones((3, 2)))
     for name, value in {"n_clusters": 2.5, "n_init": 0, "max_iter": -1, "tol": -1.0}.items():
         refused(f"{name} must be", BregmanClustering(**{"n_clusters": 1, name: value}).fit, np.ones((3, 2)))
+    refused("X holds 1e.200 in feature 0, whose square overflows", BregmanClustering(n_clusters=1).fit, [[1e200]])
+    clusters = BregmanClustering(n_clusters=1).fit([[0.0], [1.0]])
+    for method in (clusters.predict, clusters.transform, clusters.score):
+        refused("X holds 1e.200 in feature 0, whose square overflows", method, [[1e200]])
     refused("no divergence is called None", BregmanClustering(n_clusters=1, divergence=None).fit, np.ones((3, 2)))
