@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rcpkg.base import Array, InvalidStatistics, constructed
-from rcpkg.checks import check_numbers, refusal, warn
+from rcpkg.checks import LARGEST, check_numbers, refusal, warn
 from rcpkg.families.blocks import Blocks, Fault
 from rcpkg.families.constants import VARIANCE_ROUNDING
 from rcpkg.families.family import ClassPrior, Family
@@ -112,6 +112,8 @@ class GaussianPrior(GaussianSettings, Family):
             return None
         if self.prior_strength and (_is_name(self.prior_mean) or _is_name(self.prior_covariance)):
             self._named_prior = self._rows_as_prior(statistics)
+        if self.prior_strength:
+            self._check_units(statistics)
         if not self.singular_ridge:
             return None
         if not self._want_of_rows(statistics, n_rows, statistics.first.shape[1]):
@@ -123,6 +125,16 @@ class GaussianPrior(GaussianSettings, Family):
         ridge = self._ridge(statistics, n_rows)
         self._pseudo_scatter = ridge if ridge.any() else None
         return None
+
+    def _check_units(self, statistics: Statistics) -> None:
+        """Refuse a prior so far from the rows, in units of their variances, that its fourth moments overflow."""
+        total, (mean, scatter) = self._weight(statistics).sum(axis=0), self._prior(statistics)
+        variance = self.shape.total(self._power(statistics)) / total
+        with np.errstate(over="ignore"):
+            squares = {"prior_covariance": self.shape.diagonal(scatter) / self.prior_strength, "prior_mean": mean**2}
+            for name, square in squares.items():
+                if (square / variance > np.sqrt(LARGEST)).any():
+                    raise refusal(name, "be in the units of X, whose variances are lost beside it", getattr(self, name))
 
     def _rows_as_prior(self, statistics: Statistics) -> tuple[Array, Array]:
         """The mean of all rows, about the origin, and their pooled covariance, with the ridge if it is singular."""

@@ -41,6 +41,7 @@ from rcpkg import (
     KDependenceBayes,
     MultinomialNB,
     ProductModel,
+    RiskCalibration,
     SharedVarianceGaussianNB,
     Statistics,
 )
@@ -491,6 +492,8 @@ DX, DY = document_rows()
         (QDA(prior_strength=1.0, prior_covariance=np.eye(2)), GX, GY, "prior_covariance"),
         (GaussianNB(prior_strength=1.0, prior_covariance=np.eye(3)), GX, GY, "prior_covariance"),
         (QDA(prior_strength=1.0, prior_covariance=-1.0), GX, GY, "prior_covariance"),
+        (RiskCalibration(LDA(prior_strength=1.0, prior_covariance=1e300)), GX, GY, "prior_covariance must be in the"),
+        (GaussianNB(prior_strength=1.0, prior_mean=1e140), GX, GY, "prior_mean must be in the units of X"),
         (QDA(prior_mean="mean"), GX, GY, "prior_mean must be numbers or 'grand'; got 'mean'"),
         (QDA(prior_covariance="pool"), GX, GY, "prior_covariance must be numbers, 'pooled' or 'diagonal'; got 'pool'"),
         (QDA(singular_ridge=-1.0), GX, GY, "singular_ridge must be a finite number >= 0"),
