@@ -7,42 +7,24 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
 from rcbook.experiments.studies import laws_of_calibration as laws
 from rcbook.experiments.studies import rows_left_out
 from rcbook.experiments.studies import size_of_the_test as size_study
 from rcbook.figures import ink, label_lines, look
-from rcpkg import LDA, RiskCalibration
 from rcpkg.calibration.curvature import MinimalForm
-from rcpkg.linalg import Array
 from rcpkg.plotting import markers, palette
 
 
-def clouds_of_estimates(samples: int = 120, n: int = 100) -> Figure:
+def clouds_of_estimates(fits: pd.DataFrame) -> Figure:
     """Boundary and slope of the log odds of LDA in one dimension, before and after calibration, sample by sample."""
-
-    def rows(size: int, outliers: float, rng: np.random.Generator) -> tuple[Array, NDArray[np.intp]]:
-        """Two normal classes 2.6 apart; so many rows of the second lie farther out."""
-        y = np.arange(size) % 2
-        far = (rng.uniform(size=size) < outliers) & (y == 1)
-        return (rng.standard_normal(size) + 2.6 * y + 5 * far)[:, None], y
-
-    def line(model: Any, X: Array, y: Array) -> tuple[float, float]:
-        """Where the log odds are zero, and their slope."""
-        at = np.diff(model.fit(X, y).predict_log_proba([[0.0], [1.0]]))[:, 0]
-        return -at[0] / (at[1] - at[0]), at[1] - at[0]
-
-    learners = {"closed form": LDA(), "calibrated": RiskCalibration(LDA(), target_weight=0.0)}
     figure, axes = plt.subplots(1, 2, figsize=(7.6, 3.4), layout="constrained", sharey=True)
-    for ax, (title, outliers) in zip(axes, {"the model is right": 0.0, "the model is wrong: outliers": 0.12}.items()):
-        rng = np.random.default_rng(914)
-        drawn = [rows(n, outliers, rng) for _ in range(samples)]
-        for name, learner in learners.items():
+    for ax, (title, of_case) in zip(axes, fits.groupby("case", sort=False)):
+        for name, found in of_case.groupby("learner", sort=False):
             style = look("closed form" if name == "closed form" else "safe")
-            found = np.array([line(learner, *sample) for sample in drawn])
-            ax.plot(*found.T, linestyle="", markersize=3, alpha=0.45, **style)
-            ax.plot(*line(learner, *rows(30_000, outliers, rng)), linestyle="", markersize=12, mec="black", **style)
+            few, many = (found.loc[found.many == many, ["boundary", "slope"]].to_numpy() for many in (False, True))
+            ax.plot(*few.T, linestyle="", markersize=3, alpha=0.45, **style)
+            ax.plot(*many.T, linestyle="", markersize=12, mec="black", **style)
             place = (0.97, 0.08, "right") if name == "closed form" else (0.03, 0.9, "left")
             colour = ink(style["color"])
             ax.text(*place[:2], name, color=colour, weight="bold", ha=place[2], transform=ax.transAxes)

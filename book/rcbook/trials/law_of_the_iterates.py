@@ -483,7 +483,7 @@ def arrangements(model: CategoricalNB, X: Array, y: Array) -> set:
 def redrawn_rows() -> tuple[int, list[float], list[bool], list[float]]:
     """Which arrangements are drawn with the same tables, how often, and what is kept."""
     bits = np.array([[0, 0, 0], [0, 1, 1], [1, 1, 0], [1, 0, 1], [1, 1, 1]], float)
-    y, draws, p_values, found_all = np.array([0, 0, 0, 1, 1]), 2000, [], []
+    y, draws, p_values, found_all = np.array([0, 0, 0, 1, 1]), 1000, [], []
     rng = np.random.RandomState(910)
     for model, X in (
         (CategoricalNB(), bits[:, :2]),
@@ -636,7 +636,7 @@ def law_of_the_test(
     found = eigh(C, information, eigvals_only=True)
     found = found[found > 1e-9]
     least, many, values = log_loss_of(only_posterior.q[None], P[None])[0], 10**6, []
-    for counts in rng.multinomial(many, only_posterior.q.ravel(), size=1500):
+    for counts in rng.multinomial(many, only_posterior.q.ravel(), size=800):
         counts = counts.reshape(only_posterior.q.shape).astype(float)
         theta = only_posterior.model.parameters(only_posterior.model.statistics(bits, counts))
         own = softmax_rows(only_posterior.model.log_joint(bits, theta))

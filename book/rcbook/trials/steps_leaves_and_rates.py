@@ -578,7 +578,7 @@ def leaves_and_bounds(
         kl = mu0.dot(eta0 - eta)  # psi = 0 at both
         bound = n / (lr * np.arange(1, len(values))) * kl
         climbs += [np.diff(values) > -1e-9, best - values[1:] < bound + 1e-9]
-        three.append(three_points(model, X, eta, start, len(values)))
+        three.append(three_points(model, X, eta, start, 100))
         for t in (10, 100):
             below[name, t] = max(best - values[t], 0.0), bound[t - 1]
         short[name] = np.maximum(best - values[1:101], 1e-9), bound[:100]
@@ -855,10 +855,10 @@ def kept_by_a_target(wine_X: Array, wine_y: Array) -> tuple[Array, list[float], 
         objective = Objective.from_estimator(LDA(), wine_X, wine_y, target="generative", target_weight=b)
         family, aim = objective.family, objective.target.statistics
         grand = size * family.mean_parameters(family.grand_parameters(aim)[0])
-        best = climb(objective, Safe(), Stop(), 600, keep_points=True).points[-1].value
+        best = climb(objective, Safe(), Stop(), 300, keep_points=True).points[-1].value
         for share in (0.0, 0.5, 0.9):
             start = (1 - share) * aim + share * grand
-            trail = climb(objective, Safe(), Stop(), 150, start=start, keep_points=True)
+            trail = climb(objective, Safe(), Stop(), 100, start=start, keep_points=True)
             kl = apart(trail, family.natural_parameters(family.parameters(aim)), aim * (1 / size))
             shares.append(kl / (kl[0] + trail.points[0].losses.log_loss / b))
             lacks.append((best - trail.points[-1].value) / size)
