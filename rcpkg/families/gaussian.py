@@ -545,16 +545,10 @@ class GaussianFamily(GaussianPrior):
 
 
 def amid(X: Array) -> Array:
-    """The mean of rows or, in features in which it lies far off, their median."""
+    """The mean of rows or, in features in which it lies far off, their median: farther than `FAR_MEAN` times the median
+    of the deviations that are not zero."""
     mean, some = X.mean(axis=0), X[:: -(-len(X) // TYPICAL_ROWS)]
     median = np.median(some, axis=0)
-    return np.where(np.abs(mean - median) > FAR_MEAN * positive_medians(np.abs(some - median)), median, mean)
-
-
-def positive_medians(columns: Array) -> Array:
-    """Median of the positive ones of non-negative numbers (n, d), column by column; ∞ where there are none."""
-    columns, n = np.sort(columns, axis=0), len(columns)
-    zeros = n - np.count_nonzero(columns, axis=0)
-    low, high = (np.minimum((zeros + n - odd) // 2, n - 1) for odd in (1, 0))
-    every = np.arange(columns.shape[1])
-    return np.where(zeros < n, 0.5 * (columns[low, every] + columns[high, every]), np.inf)
+    apart, deviations = np.abs(mean - median), np.abs(some - median)
+    small, none = (np.count_nonzero(each, axis=0) for each in (deviations < apart / FAR_MEAN, deviations == 0))
+    return np.where(2 * small > len(some) + none, median, mean)

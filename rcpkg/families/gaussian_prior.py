@@ -218,10 +218,14 @@ class GaussianPrior(GaussianSettings, Family):
             if self.prior_covariance not in ("pooled", "diagonal"):
                 raise refusal("prior_covariance", "be numbers, 'pooled' or 'diagonal'", self.prior_covariance)
             return
-        covariance = self._covariance_of(self.prior_covariance, d)
+        covariance = check_numbers("prior_covariance", self.prior_covariance, self)
         shape = self.shape.from_diagonal(np.zeros(d)).shape
-        symmetric = covariance.shape == shape and np.allclose(covariance, covariance.T)
-        if not symmetric or isinstance(self.shape.whitener(covariance, self.shape.diagonal(covariance)), Fault):
+        if covariance.ndim == 0:
+            valid = covariance > 0
+        else:
+            valid = covariance.shape == shape and np.allclose(covariance, covariance.T)
+            valid = valid and not isinstance(self.shape.whitener(covariance, self.shape.diagonal(covariance)), Fault)
+        if not valid:
             need = f"be 'pooled', 'diagonal', a positive number, or a positive definite array of shape {shape}"
             raise refusal("prior_covariance", need, self.prior_covariance)
 
