@@ -21,7 +21,6 @@ from scipy.linalg.lapack import dpstrf
 from rcpkg.base import Array, InvalidStatistics, log_posterior
 from rcpkg.calibration.constants import (
     FLAT,
-    HALF,
     KEPT,
     LARGEST,
     LARGEST_OF_MANY,
@@ -625,9 +624,9 @@ def conjugate(
 
     They end when what is left of g is, in its metric, a tenth to a hundredth of it, the less the nearer the optimum is,
     so that Newton's method gains two to four digits of its promise a step; far from the optimum also when a product
-    gains little of the fall of the quadratic model, in the mean of all so far (Nash and Sofer, 1990): there the model
-    promises too much to be worth solving. They also end where a coefficient has gone farther than the ``radius``, since
-    directions that they take up later are ever flatter.
+    gains less of the fall of the quadratic model than all so far in the mean (Nash and Sofer, 1990, take half of it):
+    there the model promises too much to be worth solving. They also end where a coefficient has gone farther than the
+    ``radius``, since directions that they take up later are ever flatter.
     """
     x, rest, gained = np.zeros_like(g), g.copy(), 0.0
     z = solve(rest)
@@ -644,7 +643,7 @@ def conjugate(
         gained += gain
         z = solve(rest)
         squared, before = rest @ z, squared
-        if squared <= enough or (far and done * gain < HALF * gained) or np.abs(x).max() > radius:
+        if squared <= enough or (far and done * gain < gained) or np.abs(x).max() > radius:
             break
         search = z + (squared / before) * search
     return x if x.any() else z

@@ -7,6 +7,7 @@ them are zero, sparse, of shape (n, p − 1), without the constant.
 
 from collections.abc import Iterator
 from copy import copy
+from math import isqrt
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
 from rcpkg.base import Array
-from rcpkg.calibration.constants import BLOCK_ROWS, KEPT, SPARSE_FROM
+from rcpkg.calibration.constants import KEPT, SPARSE_FROM
 from rcpkg.families import FeatureMap, Statistics
 from rcpkg.linalg import IN_CACHE, slices
 
@@ -31,10 +32,15 @@ class Features:
         self._keep(KEPT)
 
     def _keep(self, most_entries: float) -> None:
-        least, most = BLOCK_ROWS
-        self.slices = slices(self.n, most if self.sparse else int(np.clip(2 * IN_CACHE // self.width, least, most)))
+        self.slices = slices(self.n, IN_CACHE if self.sparse else self._rows_in_cache)
         kept = 1.5 * self.map.entries if self.sparse else float(self.n * self.width)
         self.cached = [self.block(rows) for rows in self.slices] if kept <= most_entries else None
+
+    @property
+    def _rows_in_cache(self) -> int:
+        """Rows of a dense block: as many as the cache holds, or of many features, whose products of few rows are slow,
+        as it holds of as many features as rows."""
+        return max(2 * IN_CACHE // self.width, isqrt(2 * IN_CACHE))
 
     @property
     def entries(self) -> float:
@@ -72,7 +78,7 @@ class Features:
         if not self.sparse:
             yield from self.blocks()
             return
-        for rows in slices(self.n, max(2 * IN_CACHE // self.width, BLOCK_ROWS[0])):
+        for rows in slices(self.n, self._rows_in_cache):
             yield rows, self.dense(rows)
 
     def coefficients(self, natural: Statistics) -> Array:

@@ -81,7 +81,7 @@ def test_natural_parameters_of_coefficients(name, kind):
 
 @pytest.mark.parametrize("name", ML)
 def test_features_in_blocks_are_those_of_the_cache(name, monkeypatch):
-    monkeypatch.setattr("rcpkg.calibration.features.BLOCK_ROWS", (16, 16))
+    monkeypatch.setattr("rcpkg.calibration.features.IN_CACHE", 16)
     cached = features_of(name)[3]
     monkeypatch.setattr("rcpkg.calibration.features.KEPT", 0)
     formed = features_of(name)[3]
