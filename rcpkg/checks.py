@@ -200,7 +200,7 @@ def check_class_prior(class_prior: ArrayLike | Mapping, classes: NDArray) -> Arr
     return weights
 
 
-#: Magnitudes of features whose squares and sums of squares are numbers
+#: Magnitudes of features whose squares are numbers, and their sums over 1e8 rows, up to 1.8e308; half or twice as well
 LARGEST = 1e150
 LEAST_SPREAD = 1 / LARGEST
 

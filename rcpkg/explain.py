@@ -23,7 +23,9 @@ from rcpkg.columns import in_columns
 from rcpkg.linalg import AT_A_TIME, Array, slices
 from rcpkg.rows import Rows
 
-MOST_SETS = 2**16  # of features, in Shapley values
+#: Sets of features in Shapley values, each a pass over the rows: those of 16 features; half or twice is a feature less
+#: or more, and half or twice the time
+MOST_SETS = 2**16
 
 
 class Sufficient(NamedTuple):
