@@ -1,6 +1,6 @@
 """Figures and tables of the chapter *Local BDA*: cells, lines, seeds, parts."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import mpmath
@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 from scipy.stats import t as student_t
 
 from rcbook.experiments.studies import seeds_of_local_bda as growth
+from rcbook.experiments.studies.local_rules_on_the_waves import flipped
 from rcbook.figures import label_lines, look
-from rcbook.ties import smallest_size
 from rcpkg import LocalBDA
 from rcpkg.base import Array
 from rcpkg.local import local_bda_log_density
@@ -136,44 +136,14 @@ def line_of_circles(regions: Mapping[str, Array], X61: Array, y61: Array) -> Fig
     return fig
 
 
-def flipped(waves: Callable[..., Any]) -> Iterator[tuple[float, int, Array, Array]]:
-    """Samples of the waves with a share of the labels flipped: share, run, rows and labels."""
-    rng = np.random.default_rng(64)
-    for run in range(8):
-        X, y = waves(200, rng)
-        order = rng.permutation(200)
-        for share in (0.0, 0.1, 0.2, 0.3):
-            wrong = y.copy()
-            wrong[order[: int(200 * share)]] ^= 1
-            yield share, run, X, wrong
-
-
-def flipped_labels(
-    waves: Callable[..., Any], models: Mapping[str, Any], queries: Array, bayes: Array
-) -> pd.DataFrame:
-    """Errors by the share of flipped labels."""
-    records = []
-    for share, run, X, labels in flipped(waves):
-        for name, model in models.items():
-            model.set_params(n_neighbors="cv")
-            chosen = smallest_size(model.fit(X, labels))
-            fixed = chosen.predict_path(queries, [5])[:, 0]
-            error = (chosen.predict(queries) != bayes).mean()
-            at_5 = (fixed != bayes).mean()
-            records.append((name, share, run, error, at_5, chosen.n_neighbors_))
-    columns = ["classifier", "flipped", "run"]
-    columns += ["error, k chosen", "error, k = 5", "chosen k"]
-    return pd.DataFrame(records, columns=columns)
-
-
 def flipped_labels_at(
-    k: int, waves: Callable[..., Any], models: Mapping[str, Any], queries: Array, bayes: Array
+    k: int, models: Mapping[str, Any], queries: Array, bayes: Array
 ) -> pd.DataFrame:
     """Mean error with k neighbours, a row for each classifier and a column for each share of flipped labels."""
     errors = pd.DataFrame(
         [
             (name, share, (model.set_params(n_neighbors=k).fit(X, labels).predict(queries) != bayes).mean())
-            for share, _, X, labels in flipped(waves)
+            for share, _, X, labels in flipped()
             for name, model in models.items()
         ],
         columns=["classifier", "flipped", "error"],

@@ -843,7 +843,7 @@ def fixed_points_and_rates() -> tuple[list[float], list[float], Array, Array]:
 
 def kept_by_a_target(wine_X: Array, wine_y: Array) -> tuple[Array, list[float], Array, Array]:
     """Safe steps of LDA on separable rows, with two weights of a target and from three starts: KL from the target over
-    its bound, and what F lacks at the end, a row. KL from the start after 100 and 400 updates, without a target on
+    its bound, and what F lacks at the end, a row. KL from the start after 50 and 200 updates, without a target on
     these rows, and where CLL attains its supremum."""
 
     def apart(trail, eta, mu):
@@ -864,10 +864,10 @@ def kept_by_a_target(wine_X: Array, wine_y: Array) -> tuple[Array, list[float], 
             lacks.append((best - trail.points[-1].value) / size)
     moved = []
     for model, X, labels in ((LDA(), wine_X, wine_y), (CategoricalNB(), codes, y), (QDA(), rows, y)):
-        trail = climb(Objective.from_estimator(model, X, labels), Safe(), Stop(), 400, keep_points=True)
+        trail = climb(Objective.from_estimator(model, X, labels), Safe(), Stop(), 200, keep_points=True)
         first = trail.points[0]
         kl = apart(trail, first.natural, first.statistics * (1 / len(labels)))
-        moved.append((kl[min(100, trail.n_iter)], kl[-1]))
+        moved.append((kl[min(50, trail.n_iter)], kl[-1]))
     separable, *attained = np.array(moved)
     return np.concatenate(shares), lacks, separable, np.array(attained)
 

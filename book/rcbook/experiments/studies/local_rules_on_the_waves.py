@@ -88,7 +88,8 @@ def with_outliers(cell: Cell, seed: int) -> list[Row]:
     found: list[Row] = []
     for width, share, run, X, y in moved():
         error = (model.fit(X, y).predict(rows) != bayes).mean()
-        found.append({"classifier": cell.row, "half-width of places": width, "moved": share, "run": run, "error": error})
+        place = {"half-width of places": width, "moved": share, "run": run}
+        found.append({"classifier": cell.row, **place, "error": error})
     return found
 
 
