@@ -40,10 +40,10 @@ def small_problem(n=40, d=5, r=3, random_state=0):
 @pytest.mark.parametrize(
     "estimator",
     [
-        *(BayesianQDA(), BDA7(), RDA(lambdas=(0.0, 0.5), gammas=(0.0, 0.5)), EDDA(models=["EII", "VVV"], cv=3)),
-        *(NearestMeans(), LocalBDA(), BregmanKNN()),
+        *(BayesianQDA(), BDA7(), EDDA(models=["EII", "VVV"], cv=3), NearestMeans(), LocalBDA(), BregmanKNN()),
+        # what they add to these is a grid, or the vote of neighbours
         *slow(BayesianQDA(seed="trace_pooled"), BDA7(cv=3), EDDA(cv=3), QuadraticBayes(), RDA()),
-        *slow(LocalNearestMeans(), LocalLinear(), SVMKNN()),  # by far the slowest of their rooms
+        *slow(LocalNearestMeans(), LocalLinear(), SVMKNN()),
     ],
     ids=repr,
 )
