@@ -8,13 +8,13 @@ import pytest
 
 NO_DATA = pytest.mark.skipif("RCPKG_DATA" not in os.environ, reason="RCPKG_DATA names no folder of the data sets")
 # the files that take longest, in this order: what begins early does not keep one worker when the others are done
-LONGEST = ("planted_errors", "experiments", "datasets", "local", "estimators", "conditional", "predictive")
+LONGEST = ("planted_errors", "experiments", "datasets", "local", "table", "estimators", "optimum", "conditional")
 
 
 # of these a page or chapter of the book goes to one worker, of all others the whole file: what it holds is made once
 OF_PAGES = {"test_html", "test_planted_errors"}
 # these make the scorecard of all results, and go to one worker
-OF_RESULTS = {"test_experiments", "test_pages", "test_scorecard"}
+OF_RESULTS = {"test_experiments", "test_pages", "test_reference", "test_scorecard"}
 
 gc.disable()  # what is collected stays, see below
 

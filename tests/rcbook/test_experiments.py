@@ -532,9 +532,11 @@ def test_readings_precede_the_results_that_try_them(history, stored):
         git("merge-base", "--is-ancestor", reading, result)
 
 
-SHORT, SLOW = 0.6, 1.0  # seconds that the shortest cell may have taken to be computed again in quick and slow tests,
+SHORT, SLOW = 0.4, 1.0  # seconds that the shortest cell may have taken to be computed again in quick and slow tests,
 WEEKLY = 2.0  # that one which is drawn may have taken, and
 LONG, WEEKS = 10.0, 6  # in one of so many weeks, a sixth of the files each week
+# their shortest cells are short among others: alone they take a second, to make what all cells of the study share
+ALONE = {"study_table_honest", "study_table_local-curves"}
 # Table 6.2 is told the sizes that Table 6.1 has chosen, in the same process: alone its cells take far longer
 SHORT_FILES = [file for file in FILES if file.stem != "thesis2007_table_6.2"]
 
@@ -598,7 +600,10 @@ def shortest(stored):
 @pytest.mark.filterwarnings("default::RuntimeWarning")  # a run goes on, and its number is what is compared
 @pytest.mark.needs_data
 @pytest.mark.parametrize(("least", "most"), [(0.0, SHORT), pytest.param(SHORT, SLOW, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("file", SHORT_FILES, ids=lambda file: file.stem)
+@pytest.mark.parametrize(
+    "file",
+    [pytest.param(file, marks=[pytest.mark.slow] * (file.stem in ALONE), id=file.stem) for file in SHORT_FILES],
+)
 def test_the_shortest_cell_of_a_protocol_comes_out_again(file, least, most, shortest, tmp_path):
     if file not in shortest:
         pytest.skip("another file has a shorter cell of its protocol, meters gave all its numbers, or no time is known")

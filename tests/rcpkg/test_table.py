@@ -395,11 +395,11 @@ def test_a_column_without_a_value_in_a_fold_takes_any_where_it_is_left_out(value
 
 def test_a_chosen_model_gives_no_advice_beside_that_of_the_folds_and_names_what_it_leaves_out():
     rng = np.random.default_rng(1)
-    X, y = rng.normal(size=(60, 3)), rng.integers(0, 2, 60)
+    X, y = rng.normal(size=(60, 1)), rng.integers(0, 2, 60)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert "not worth it" in TableClassifier(cv=2, random_state=0).fit(X, y).advice_
-    X = pd.DataFrame(X, columns=list("abc")).assign(none=np.nan)
+    X = pd.DataFrame(X, columns=["a"]).assign(none=np.nan)
     with pytest.warns(UserWarning, match="feature 'none' holds missing values only, and is left out"):
         TableClassifier(candidates=FEW[:1], cv=2).fit(X, y)
 

@@ -25,6 +25,7 @@ from model_cases import (
     refused,
     row_statistics,
     rows_for,
+    slow,
 )
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import softmax
@@ -293,7 +294,7 @@ def test_safe_steps_of_the_soft_error_never_raise_it():
 
 @pytest.mark.parametrize("name", of_each_family(*ML))
 @pytest.mark.parametrize("target", ["pooled", "generative", "grand"])
-@pytest.mark.parametrize("b", [1.0, 1e6])
+@pytest.mark.parametrize("b", [*slow(1.0), 1e6])
 def test_a_heavy_target_is_stable_and_wins(name, target, b):
     """The implicit update is stable for every b; as b → ∞ the target model results, the closed form for one."""
     X, y = rows_for(name)
