@@ -202,7 +202,8 @@ class RiskCalibrationCV(Learner):
         view = {"gaps_in_view": self.gaps_in_view, "random_state": rng}
 
         def paths_of(model: ClosedFormClassifier, *rows: Any, fills: bool = False) -> list[TargetPath]:
-            paths = [TargetPath.from_estimator(model, target, *rows, fills=fills, **view) for target in targets]
+            first = TargetPath.from_estimator(model, targets[0], *rows, fills=fills, **view)
+            paths = [first, *map(first.towards, targets[1:])]
             for path in paths:
                 path.twins = [other for other in paths if other is not path]
             return paths

@@ -183,7 +183,7 @@ class JointLikelihood:
         self._last: tuple[Array, float, Any] | None = None  # β, ψ and θ there, or None outside the domain
 
     def _model(self, beta: Array) -> tuple[Array, float, Any]:
-        if self._last is None or not np.array_equal(beta, self._last[0]):
+        if self._last is None or (beta != self._last[0]).any():
             natural, parameters = self.form.natural(beta), None
             with np.errstate(all="ignore"):
                 psi = self.form.model.log_partition(natural)

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from copy import copy
+from dataclasses import replace
 from functools import cached_property, partial, reduce
 from operator import add
 from typing import Any, Self
@@ -16,7 +17,7 @@ from rcpkg.calibration.conditional import Conditional, Iterate
 from rcpkg.calibration.constants import DIFFERENCE, MOST_PARAMETERS, NEAREST, ROUGH, SAFE_TOL, TOL
 from rcpkg.calibration.curvature import MinimalForm
 from rcpkg.calibration.newton import SharedNewton, Solve
-from rcpkg.calibration.objective import Objective, check_each, log_posterior_of, target_parameters
+from rcpkg.calibration.objective import Objective, check_each, log_posterior_of, target_of, target_parameters
 from rcpkg.calibration.optimum import in_coordinates
 from rcpkg.calibration.steps import Safe
 from rcpkg.calibration.stops import Converged, Path, Stop
@@ -92,6 +93,11 @@ class TargetPath:
             return path
         fill = partial(filled_block, copy(path.prepared), path.prepared.parameters(objective.labels))
         return cls.from_estimator(model, target, rows[0].map(fill))
+
+    def towards(self, target: str | ClosedFormClassifier) -> Self:
+        """The path of another target on the same rows, in half of the time that one from these takes."""
+        drawn = target_of(self.prepared, self.objective.labels, target, 1.0)
+        return type(self)(replace(self.objective, target=drawn, start=None), self.prepared, target)
 
     def follow(self, b: float, tol: float = TOL, safe_tol: float = SAFE_TOL) -> Path:
         """The path to the optimum of the weight b, from where others predict it or the start of b, to where a step

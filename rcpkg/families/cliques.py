@@ -285,9 +285,11 @@ class TableFeatures(FeatureMap):
         """
         if not self.families.has_arcs:
             group = np.repeat(np.arange(len(self.families.lengths)), self.families.lengths)[self.kept]
-            p, same = np.exp(parameters.log_prob[:, self.kept]), np.equal.outer(group, group)
-            covariance = p[:, :, None] * np.eye(self.n_by_class) - np.where(same, p[:, :, None] * p[:, None], 0.0)
-            return self.length * p, self.length * covariance
+            p, places = np.exp(parameters.log_prob[:, self.kept]), np.arange(self.n_by_class)
+            covariance = (-self.length * p)[:, :, None] * p[:, None]
+            covariance *= np.equal.outer(group, group)
+            covariance[:, places, places] += self.length * p
+            return self.length * p, covariance
         families, r = self.families, len(parameters.log_prob)
         mean, second = np.empty((r, self.n_by_class)), np.empty((r, self.n_by_class, self.n_by_class))
         family = np.searchsorted(families.starts, self.kept, side="right") - 1

@@ -516,3 +516,21 @@ def test_optima_of_other_targets_and_rows_change_where_a_search_begins_but_not_w
         np.testing.assert_allclose(P, Q, rtol=1e-8, atol=1e-12)
     begun = [each._paths[1.0].history[0]["objective"] for each in (alone, led)]
     assert begun[1] < begun[0]
+
+
+def test_targets_share_what_their_rows_say():
+    """One warning for each part of the rows, however many targets there are; and the paths of their own."""
+    rng, y = np.random.default_rng(0), np.repeat([0, 1, 2], 20)
+    X = np.column_stack([rng.normal(size=(60, 2)) + y[:, None], y == 2])
+    n_warnings = []
+    for target in ("pooled", ["pooled", "grand"]):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            RiskCalibrationCV(GaussianNB(), target=target, cv=5).fit(X, y)
+        n_warnings.append(sum("constant within each class" in str(each.message) for each in caught))
+    assert n_warnings == [6, 6]
+    model = CategoricalNB(prior_strength=1.0).fit(rng.integers(3, size=(60, 4)), y)
+    rows = rng.integers(3, size=(60, 4)), y
+    other = TargetPath.from_estimator(model, "pooled", *rows).towards("grand")
+    own = TargetPath.from_estimator(model, "grand", *rows)
+    assert_allclose(other.follow(2.0).point.z, own.follow(2.0).point.z, rtol=1e-9, atol=1e-12)
