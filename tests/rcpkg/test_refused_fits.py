@@ -161,3 +161,17 @@ def test_a_heavy_row_is_told_once_a_fit(model):
     for _ in range(2):
         said = fitted_or_refused(clone(model), X[::5], y[::5], 5e3)
         assert sum("times the sample_weight of all other rows together" in message for message in said) == 1
+
+
+def test_few_rows_that_outweigh_all_others_are_told():
+    """Three of iris, one a class, left no spread to go by, and calibration went on for minutes without a word."""
+    X, y = load_iris(return_X_y=True)
+    weight = np.where(np.isin(np.arange(150), [5, 60, 110]), 1e9, 1.0)
+    with pytest.warns(UserWarning, match=r"rows 5, 60, 110 have each 6\.8e\+06 times the sample_weight .* clip"):
+        GaussianNB().fit(X, y, sample_weight=weight)
+    with pytest.raises(ValueError, match=r"rows 5, 60, 110 have each .* fewer than half of their digits"):
+        GaussianNB().fit(X, y, sample_weight=weight**2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        GaussianNB().fit(X, y, sample_weight=np.where(np.arange(150) % 10 == 0, 1e9, 1.0))
+        GaussianNB().fit(X[48:54], y[48:54], sample_weight=[1, 1, 1, 1, 1, 1e-6])
