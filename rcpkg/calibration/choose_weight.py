@@ -211,14 +211,14 @@ class RiskCalibrationCV(Learner):
         several = isinstance(X, Rows) and not X.is_one_block
         made = self._of_blocks if several else self._of_arrays
         paths, judged, folds = made(paths_of, rng, X, y, sample_weight, groups)
-        candidates, found, validation = self._judged(paths, judged, folds, grid, groups)
+        candidates, found, validation, unreached = self._judged(paths, judged, folds, grid, groups)
         best = self._best(candidates, found)
         k, weight = candidates[best]
         if k == CLOSED_FORM:
             F, path, target = paths[0].objective, closed_form_path(paths[0]), k
         else:
             F, path, target = paths[k].objective, paths[k].finish(weight), targets[k]
-        end, gain = _end(candidates, best, found)
+        end, gain = _end(candidates, best, found, unreached)
         self._warn(weight, path, end if gain > WORTH else "")
         of_closed_form = found.losses[1, 1] if self.closed_form and k != CLOSED_FORM else None
         warn_of_rivals(found.losses[best, 1], found.losses[0, 1], of_closed_form, found.share)
@@ -336,9 +336,9 @@ class RiskCalibrationCV(Learner):
 
     def _judged(
         self, paths: list[TargetPath], judged: list[TargetPath], folds: Folds, grid: Array, groups: Any
-    ) -> tuple[list[Candidate], Judged, str]:
-        """Candidates, what rows left out say of them, and how these were left out."""
-        n_folds, found, scorer, numbers = self.cv, None, None, range(len(paths))
+    ) -> tuple[list[Candidate], Judged, str, list[Candidate]]:
+        """Candidates, what rows left out say of them, how these were left out, and weights of no optimum in reach."""
+        n_folds, found, scorer, numbers, unreached = self.cv, None, None, range(len(paths)), []
         walks = isinstance(self.target_weights, str)
         rivals = [Candidate(FREQUENCIES), *[Candidate(CLOSED_FORM)] * bool(self.closed_form)]
         whole = rivals + [Candidate(k, float(b)) for k in numbers for b in grid[::-1]]
@@ -382,21 +382,23 @@ class RiskCalibrationCV(Learner):
             validation = f"{found.n_folds} folds"
         self._tell(first, found)
         if walks:
-            first, found = self._walked(judge, first, found, numbers)
-        return first, found, validation
+            first, found, unreached = self._walked(judge, first, found, numbers)
+        return first, found, validation, unreached
 
     def _walked(
         self, judge: Callable[[list[Candidate]], Judged], candidates: list[Candidate], found: Judged, numbers: range
-    ) -> tuple[list[Candidate], Judged]:
-        """Candidates of ever greater, and then of ever smaller weights of each target, while these do better, and
-        between the best one and its neighbours until one does better."""
+    ) -> tuple[list[Candidate], Judged, list[Candidate]]:
+        """Candidates of ever greater, and then of ever smaller weights of each target, while these do better and their
+        optima are reached, and between the best one and its neighbours until one does better; those not reached."""
+        unreached = []
 
         def gain(further: Candidate, than: int) -> float:
             """In nats, of a further candidate that is better than another of its target."""
             nonlocal found
             try:
-                judged = judge([further])
+                judged = judge([further], reached=True)
             except NotConverged:
+                unreached.append(further)
                 return 0.0
             self._tell([further], judged)
             found = found.extended(judged)
@@ -432,7 +434,7 @@ class RiskCalibrationCV(Learner):
         for factor in sorted((BETWEEN, BETWEEN / DECADE), key=beside):
             if gain(Candidate(k, weight * factor), best):  # the other side is worse then
                 break
-        return candidates, found
+        return candidates, found, unreached
 
     def _tell(self, candidates: list[Candidate], found: Judged) -> None:
         targets = self._checked_targets()
@@ -514,11 +516,11 @@ class RiskCalibrationCV(Learner):
             )
 
 
-def _end(candidates: list[Candidate], best: int, found: Judged) -> tuple[str, float]:
+def _end(candidates: list[Candidate], best: int, found: Judged, unreached: list[Candidate]) -> tuple[str, float]:
     """Which end of its target's weights the best one is, if it is one, and what it gains over the next, in nats."""
     k, weight = candidates[best]
     rest = [i for i, each in enumerate(candidates) if each.target == k and i != best]
-    side = {each.weight > weight for each in (candidates[i] for i in rest)}
+    side = {each.weight > weight for each in [*(candidates[i] for i in rest), *unreached] if each.target == k}
     if len(side) != 1:
         return "", 0.0
     near = min(rest, key=lambda i: abs(np.log(candidates[i].weight / weight)))

@@ -100,8 +100,8 @@ def judged(log_posterior: Callable[[Any], Array], in_mean: bool, block: Block) -
     return np.average(losses, axis=1, weights=block.weight, keepdims=True) if in_mean else losses
 
 
-def by_leave_one_out(paths: list[TargetPath], candidates: list[Candidate]) -> Judged:
-    """By approximate leave-one-out; raises `NotConverged`."""
+def by_leave_one_out(paths: list[TargetPath], candidates: list[Candidate], reached: bool = True) -> Judged:
+    """By approximate leave-one-out, of optima that are ``reached``; raises `NotConverged`."""
     F, losses, evidence = paths[0].objective, [], []
     for k, b in candidates:
         log_evidence = np.nan
@@ -123,10 +123,12 @@ def by_folds(
     n_jobs: int | None,
     fold_tol: float,
     candidates: list[Candidate],
+    reached: bool = False,
 ) -> Judged:
-    """In the mean over the folds that leave a row out, and over its copies."""
+    """In the mean over the folds that leave a row out, and over its copies; raises `NotConverged` where optima that are
+    to be ``reached`` are not."""
     task = delayed(judged_in_fold)
-    found = Parallel(n_jobs=n_jobs)(task(fold, scorer, fold_tol, candidates) for fold in folds)
+    found = Parallel(n_jobs=n_jobs)(task(fold, scorer, fold_tol, candidates, reached) for fold in folds)
     if not any(share.any() for _, _, share, _ in found):
         raise ValueError("cv leaves out no row of positive weight: there is nothing to choose by")
     *parts, scores = zip(*found)
@@ -143,7 +145,11 @@ def by_folds(
 
 
 def judged_in_fold(
-    fold: Fold, scorer: Callable[..., float] | None, fold_tol: float, candidates: list[Candidate]
+    fold: Fold,
+    scorer: Callable[..., float] | None,
+    fold_tol: float,
+    candidates: list[Candidate],
+    reached: bool,
 ) -> tuple[Array, NDArray[np.intp], Array, list[float]]:
     """Losses and scores on the rows of a fold, at the optima of the others, each from the last; their places, and what
     they count."""
@@ -158,6 +164,8 @@ def judged_in_fold(
             path = fold.paths[k]
             size = b * path.objective.target.size
             path.follow(b, SAFE_TOL, max(SAFE_TOL, fold_tol * size / (F.total_weight + size)))
+            if reached and path.path.stop_reason == "max_iter":
+                raise NotConverged(f"the optimum of target_weight={b:g} was not reached in {path.path.n_iter} steps")
             family, parameters = path.objective.family, path.parameters
         if k != FREQUENCIES:
             posterior = partial(log_posterior_of, family, parameters=parameters)

@@ -8,6 +8,7 @@ from model_cases import GAUSSIAN, ML, NETWORKS, OF_EACH_FAMILY, of_each_family, 
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import get_scorer, log_loss
 from sklearn.model_selection import GridSearchCV, KFold, PredefinedSplit, RepeatedStratifiedKFold, StratifiedKFold
 from sklearn.pipeline import make_pipeline
@@ -313,6 +314,18 @@ def test_weights_are_found_by_steps_of_ten_and_then_of_three(cv):
     assert found.cv_results_.log_loss.min() == pytest.approx(whole.cv_results_.log_loss.min(), rel=1e-4)
     given = RiskCalibrationCV(LDA(), target_weights=[0.01, 0.1], **settings).fit(X, y)
     assert len(given.cv_results_) == 2
+
+
+def test_a_walk_over_weights_ends_where_optima_are_out_of_reach():
+    """Separable counts: each further weight took 1,000 steps a fold, and the last one was chosen unreached."""
+    rng = np.random.default_rng(6)
+    y = np.arange(20) % 2
+    X = rng.poisson(20.0, (20, 2)) + np.outer(9 * y, [1, 0])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        found = RiskCalibrationCV(MultinomialNB(), target="pooled", cv=2).fit(X, y)
+    assert found.converged_
+    assert found.cv_results_.target_weight.min() == found.target_weight_ == pytest.approx(0.1)
 
 
 def test_parameters_that_outnumber_rows_are_judged_by_folds():
