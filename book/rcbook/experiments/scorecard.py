@@ -114,7 +114,14 @@ def results(source: str, table: str) -> pd.DataFrame:
     if (whole := path.with_suffix(".csv")).is_file():  # a table of one formula has no cells (Table 2.2 of thesis2007)
         return pd.read_csv(whole, dtype=dict.fromkeys(KEY, str), keep_default_na=False, na_values={"std": [""]})
     remedy = f"recompute it by `python -m rcbook run {source}:{table}`"
-    return runner.as_printed(source, table, stored_file(path, remedy))
+    path = stored_file(path, remedy)
+    return _as_printed(source, table, path, path.stat().st_mtime_ns).copy()
+
+
+@lru_cache(maxsize=8)  # the tables of one page, which its cells ask for again and again
+def _as_printed(source: str, table: str, path: Path, changed: int) -> pd.DataFrame:
+    """The numbers of a file as it was when it ``changed`` last."""
+    return runner.as_printed(source, table, path)
 
 
 def judged(
