@@ -17,7 +17,7 @@ from scipy.sparse import csr_array, issparse
 from rcpkg.base import Array
 from rcpkg.calibration.constants import KEPT, SPARSE_FROM
 from rcpkg.families import FeatureMap, Statistics
-from rcpkg.linalg import IN_CACHE, slices
+from rcpkg.linalg import AT_A_TIME, IN_CACHE, slices
 
 FeatureBlock = Array | csr_array
 
@@ -32,7 +32,10 @@ class Features:
         self._keep(KEPT)
 
     def _keep(self, most_entries: float) -> None:
-        self.slices = slices(self.n, IN_CACHE if self.sparse else self._rows_in_cache)
+        rows = self._rows_in_cache
+        if self.sparse:  # what is made of a block is small, too
+            rows = min(IN_CACHE, max(1, int(AT_A_TIME * self.map.n / max(self.map.entries, 1.0))))
+        self.slices = slices(self.n, rows)
         kept = 1.5 * self.map.entries if self.sparse else float(self.n * self.width)
         self.cached = [self.block(rows) for rows in self.slices] if kept <= most_entries else None
 
