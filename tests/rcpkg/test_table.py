@@ -465,7 +465,7 @@ def test_weights_and_own_candidates():
 def test_gaps_in_view_are_judged():
     X, y = table(gaps=0.0)
     blind, seen = (
-        TableClassifier(cv=3, random_state=0, budget=0.0, gaps_in_view=view).fit(X, y).report_ for view in (None, 0.9)
+        TableClassifier(cv=2, random_state=0, budget=0.0, gaps_in_view=view).fit(X, y).report_ for view in (None, 0.9)
     )
     assert seen.log_loss.iloc[1] > blind.log_loss.iloc[1] + 0.02
 
