@@ -11,30 +11,16 @@ from sklearn.base import ClassifierMixin, clone
 
 import rcpkg
 from rcpkg import (
-    BDA7,
-    EDDA,
     LDA,
     QDA,
-    RDA,
-    SVMKNN,
     TAN,
-    TM,
     BernoulliNB,
-    BregmanClustering,
     CategoricalNB,
-    ConditionalLikelihood,
-    DiscriminativeFrequencyEstimate,
     GaussianNB,
     KDependenceBayes,
-    Mixture,
     MultinomialNB,
     ProductModel,
-    QuadraticBayes,
-    RiskCalibration,
-    RiskCalibrationCV,
     SharedVarianceGaussianNB,
-    SoftErrorCalibration,
-    TableClassifier,
 )
 from rcpkg.base import Estimator
 from rcpkg.families import one_hot
@@ -137,15 +123,15 @@ MODELS = {**ML, **MAP}
 
 
 WITH_SETTINGS = [
-    *(BDA7(dof_multiples=(1, 3)), QuadraticBayes(dof_multiples=(1, 3), scales=(1, 2))),
-    *(RDA(lambdas=(0.5,)), EDDA(models=("EEE",)), SVMKNN(n_neighbors=5), TM(GaussianNB(), max_iter=5)),
-    *(DiscriminativeFrequencyEstimate(GaussianNB(), max_iter=5), SoftErrorCalibration(LDA(), max_iter=5)),
-    *(ConditionalLikelihood(GaussianNB(), target_weight=1.0), RiskCalibration(GaussianNB())),
-    RiskCalibrationCV(LDA(), target="pooled", target_weights=[3.0, 30.0]),
-    Mixture(GaussianNB(), n_components=2, random_state=0),
-    ProductModel([("all", GaussianNB(), slice(None))]),
-    TableClassifier(candidates=[("nb", GaussianNB())], cv=2, random_state=0),
-    BregmanClustering(n_clusters=2, random_state=0),
+    *(rcpkg.BDA7(dof_multiples=(1, 3)), rcpkg.QuadraticBayes(dof_multiples=(1, 3), scales=(1, 2))),
+    *(rcpkg.RDA(lambdas=(0.5,)), rcpkg.EDDA(models=("EEE",)), rcpkg.SVMKNN(n_neighbors=5)),
+    rcpkg.RiskCalibrationCV(LDA(), target="pooled", target_weights=[3.0, 30.0]),
+    *(rcpkg.RiskCalibration(GaussianNB()), rcpkg.ConditionalLikelihood(GaussianNB(), target_weight=1.0)),
+    *(rcpkg.TM(GaussianNB(), max_iter=5), rcpkg.SoftErrorCalibration(LDA(), max_iter=5)),
+    rcpkg.DiscriminativeFrequencyEstimate(GaussianNB(), max_iter=5),
+    *(rcpkg.Mixture(GaussianNB(), n_components=2, random_state=0), ProductModel([("all", GaussianNB(), slice(None))])),
+    rcpkg.TableClassifier(candidates=[("nb", GaussianNB())], cv=2, random_state=0),
+    rcpkg.BregmanClustering(n_clusters=2, random_state=0),
 ]
 ABSTRACT = "ClosedFormClassifier", "GenerativeClassifier"
 #: name -> one of each public estimator, with the settings that it asks for, or by which it is quick
