@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from model_cases import refused
+from model_cases import EACH_ESTIMATOR, refused
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import load_iris
@@ -27,9 +27,7 @@ from rcpkg import (
     LocalBDA,
     MDLDiscretizer,
     Mixture,
-    NearestMeans,
     ProductModel,
-    QuadraticBayes,
     RiskCalibration,
     RiskCalibrationCV,
     TableClassifier,
@@ -40,17 +38,9 @@ from rcpkg.base import Classifier
 X, Y = load_iris(return_X_y=True)
 X, Y = np.rint(10 * X[::5]), Y[::5] + 1  # whole numbers, which are codes as well
 FAST = {"dof_multiples": (1, 3)}
-MODELS = [
-    BayesianQDA(),
-    BDA7(**FAST),
-    QuadraticBayes(**FAST, scales=(1, 2)),
-    RDA(lambdas=(0.5,)),
-    EDDA(models=("EEE",)),
-    NearestMeans(),
-    LocalBDA(),
-    BregmanKNN(),
-    *(QDA(), WANBIAC(), RiskCalibration(GaussianNB()), RiskCalibrationCV(LDA(), target_weights=[1.0, 30.0], cv=3)),
-]
+GAUSSIANS = "BDA7", "BayesianQDA", "EDDA", "NearestMeans", "QDA", "QuadraticBayes", "RDA"
+MODELS = [EACH_ESTIMATOR[name] for name in (*GAUSSIANS, "BregmanKNN", "LocalBDA", "RiskCalibration", "WANBIAC")]
+MODELS.append(RiskCalibrationCV(LDA(), target_weights=[1.0, 30.0], cv=3))
 
 
 @pytest.fixture(params=MODELS, ids=repr)
