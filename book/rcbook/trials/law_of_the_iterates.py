@@ -394,7 +394,7 @@ def gains_of_updates(
                     error = rise.std(ddof=1) / np.sqrt(SAMPLES)
                     rises.append((rise.mean() - stated) / error)
                 for b in (0.25, 1.0, 4.0):
-                    rise = of_posteriors(iterates(counts, (100,), 1 / (1 + b), b)[100]) - found[0]
+                    rise = of_posteriors(iterates(counts, (60,), 1 / (1 + b), b)[60]) - found[0]  # all but .8^60 of it
                     stated = predicted(zeta, 0, b) - predicted(zeta, 0)
                     pulled.append((rise.mean() - stated) / (rise.std(ddof=1) / np.sqrt(SAMPLES)))
                 gains[strength] = found[0] - of_posteriors(iterates(counts, (100,), 1.0)[100])
