@@ -321,17 +321,19 @@ def losses_left_out(point: Iterate, target: str | ClosedFormClassifier) -> Array
     """
     F, data = point.objective, point.objective.data
     V, half = F.scored(point.z), max(LOOKED_AT // data.free // 2, 1)
-    losses = data.losses(V)
-    index = np.argsort(-losses, kind="stable")
+    index, losses = np.arange(len(data.y)), None
     if len(index) > 2 * half:
+        losses = data.losses(V)
+        index = np.argsort(-losses, kind="stable")
         index = np.concatenate([index[:half], index[half:][evenly(len(index) - half, half)]])
     features, y = F.form.rows.dense(index), data.y[index]
     scores, own = V @ features, one_hot(y, data.r)[:, data.r - data.free :]
     weight = np.ones(len(index)) if data.weight is None else data.weight[index]
-    P = posteriors(scores, y, data.r)[0].T
-    A = covariances_of_scores(point, features, index) / F.size
+    P, before = posteriors(scores, y, data.r)
+    losses = before.loss if losses is None else losses
+    A, P = covariances_of_scores(point, features, index) / F.size, P.T
     scores -= fall_of_scores(A, P, (A @ (own - P)[:, :, None])[:, :, 0], weight[:, None]).T
-    risen = posteriors(scores, y, data.r)[1].loss - losses[index]
+    risen = posteriors(scores, y, data.r)[1].loss - before.loss
     rise = np.zeros(len(losses))
     if len(index) < len(losses):
         rise += weight[half:] @ risen[half:] / weight[half:].sum()
