@@ -115,6 +115,8 @@ class TargetPath:
             F = self.conditional = (near.objective if near else self.conditional).with_weight(b)
             start, solve = self._start(F, others[:NEAREST])
             newton = SharedNewton(solve)
+            if any(each._solves.get(b) is solve is not None for each in (*self.parts, *self.twins)):
+                tol = max(ROUGH * tol, TOL)  # by the factor of other rows a promise may come out too low
             self.path = climb(F, newton, Converged(tol, tol <= TOL), start=start)
             self._solves[b] = newton.run.solve
         self.path.joint_model, self._paths[b] = "optimum", self.path
