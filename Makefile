@@ -68,7 +68,7 @@ pdf: $(READY)  ## typeset the book from the stored outputs (MAINTAINING.md names
 test: $(TESTED) lint  ## run the tests, then every chapter against its stored outputs
 	$(ONE_THREAD) $(BIN)/python -m pytest -p no:nbval -n $(JOBS) --dist loadscope --no-loadscope-reorder
 	$(ONE_THREAD) $(BIN)/python -m pytest -n $(JOBS) --dist loadfile \
-	  --nbval --nbval-current-env --nbval-cell-timeout=120 --durations=10 $(CHAPTERS)
+	  -p warm_kernels --nbval --nbval-current-env --nbval-cell-timeout=120 --durations=10 $(CHAPTERS)
 
 test-full: test test-slow  ## run the slow tests as well
 
