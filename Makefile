@@ -96,10 +96,10 @@ lint: $(TESTED)  ## check the code style
 	$(BIN)/ruff check .
 
 measures: $(TESTED)  ## print the measures of the library's code
-	$(BIN)/python book/_tools/measures.py
+	PYTHONPATH=tests/book $(BIN)/python book/_tools/measures.py
 
 planted: $(TESTED)  ## plant errors by machine in the checks of parts I to III; fail if one passes unaccepted (CH=05: of one)
-	$(ONE_THREAD) PYTHONPATH=.:book $(BIN)/python book/_tools/planted.py $(CH)
+	$(ONE_THREAD) PYTHONPATH=.:book $(BIN)/python tests/book/planting.py $(CH)
 
 bench: $(TESTED)  ## measure speed against scikit-learn (ratios of medians within one run)
 	$(ONE_THREAD) $(BIN)/python -m pytest tests/benchmarks/bench_core.py -s

@@ -1,4 +1,4 @@
-"""Every chapter keeps the rules of `book/_tools/checks.py` and is stored as `book/_tools/notebooks.py` writes it."""
+"""Every chapter keeps the rules of `checks.py` and is stored as `book/_tools/notebooks.py` writes it."""
 
 import ast
 import builtins

@@ -6,8 +6,8 @@ from contextlib import redirect_stdout
 import numpy as np
 import planting
 import pytest
-from planted import restored
 from rcbook.checking import checked, exceeds, gap, holds, measured
+from test_planted_errors import restored
 
 
 def outcomes(source):

@@ -4,21 +4,25 @@ The code of a check is parsed. Its *comparisons* are the differences, equalities
 of its verdict; its *terms* are the summands of all sums in it, its *draws* the calls that draw. Each is replaced by a
 call that hands the value on, or, when an error is planted there, another value. An error counts if it changes one side
 of a comparison and leaves the other as it was: the check must then fail. One that changes both sides, or none, changes
-the data of the check and is an identity of it. `accepted_errors.csv` lists the errors that may pass, each with the
-reason; any other is a fault of the check. ``make planted`` tries all, and the slow tests one error in `SHARE`, the same
-ones until the code of the check changes.
+the data of the check and is an identity of it. ``make planted`` tries all chapters of parts I to III, ``make planted
+CH=05`` one. `accepted_errors.csv` lists the errors that may pass, each with the reason; any other is a fault of the
+check. The slow tests try one error in `SHARE`, the same ones until the code of the check changes.
 """
 
 import ast
 import csv
 import inspect
+import io
 import re
 import signal
+import sys
 import textwrap
 import time
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -39,7 +43,7 @@ DRAWS = {name for name in vars(np.random.Generator) if not name.startswith("_")}
 LONGEST = 30.0  # seconds of the processor that a check may take with an error in it
 SHARE = 60  # of as many errors the slow tests try one
 Bindings = dict[tuple[str, str], list[ast.expr]]  # function ("" for the cell) and name → values
-ACCEPTED = Path(__file__).resolve().parents[2] / "tests" / "book" / "accepted_errors.csv"
+ACCEPTED = Path(__file__).with_name("accepted_errors.csv")
 
 
 class Site(NamedTuple):
@@ -504,3 +508,37 @@ def time_limit(seconds: float) -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
         signal.signal(signal.SIGPROF, before)
+
+
+def main(number: str, seconds: float = 60.0) -> int:
+    """Print, for each check of a chapter, what was planted and seen, and each error that passed without being
+    accepted; return the number of these."""
+    from test_planted_errors import as_in_a_kernel, chapter_of, restored, run
+
+    chapter, namespace, passed = chapter_of(number), {"display": lambda *shown: None}, 0
+    checks = {i: tag for i, tags in enumerate(chapter.tags) for tag in tags if tag.startswith("check:")}
+    with as_in_a_kernel():
+        for i in sorted({i for check in checks for i in chapter.rests_on(check)}):
+            tried: list[Outcome] = []
+            with redirect_stdout(io.StringIO()):
+                if i in checks:
+                    order = partial(rank, checks[i])
+                    tried = list(planted(chapter.sources[i], namespace, restored, order, longest=seconds))
+                run(chapter.sources[i], namespace)
+            if i in checks:
+                print(checks[i], dict(Counter(f"{found.kind} {found.result}" for found in tried)), flush=True)
+            unseen = [(checks[i], found.kind, found.site.text) for found in tried if found.result == "unseen"]
+            for _, kind, text in unaccepted(unseen):
+                print(f"    {kind}: {text}", flush=True)
+                passed += 1
+    return passed
+
+
+if __name__ == "__main__":
+    from test_planted_errors import SAMPLED
+
+    passed = 0
+    for number in sys.argv[1:] or SAMPLED:
+        print("chapter", number, flush=True)
+        passed += main(number)
+    sys.exit(passed > 0)
