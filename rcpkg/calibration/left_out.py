@@ -206,14 +206,25 @@ def closed_form_left_out(F: Objective, family: Family) -> Array:
     return log_P
 
 
-def closed_form_on_blocks(F: Objective, family: Family, n_blocks: int) -> Iterator[tuple[slice, Array]]:
-    """Rows of some of at most ``n_blocks`` blocks, and log p(y | x) of the closed form without the block of each."""
+def closed_form_on_blocks(
+    F: Objective, family: Family, n_blocks: int, seen_first: bool = False
+) -> Iterator[tuple[slice, Array]]:
+    """Rows of some of ``n_blocks`` blocks, and log p(y | x) of the closed form without the block of each.
+
+    Each ``n_blocks``-th row is of the same block. Where labels repeat in the order of the rows, so that all rows of a
+    class are of one, blocks are up to three more, over which classes are spread best. With ``seen_first``, what it says
+    of all rows that it has seen comes before blocks that are lost in turn.
+    """
     counting = F.rows.only("the closed form without each row").weights(len(family.classes_))
+    if most_of_a_class(F.y, n_blocks) == 1:
+        n_blocks = min(range(n_blocks + 1, n_blocks + 4), key=partial(most_of_a_class, F.y))
     n_blocks = min(len(F.y), n_blocks)
     at_once = family.log_posterior_without_blocks(F.X, counting, F.labels, n_blocks)
     if at_once is not None:
         yield slice(None), at_once
         return
+    if seen_first:
+        yield slice(None), log_posterior_of(family, F.X, F.closed_form or family.parameters(F.labels))
     for first in range(n_blocks):
         rows = slice(first, None, n_blocks)
         X = rows_at(F.X, rows)
@@ -223,6 +234,14 @@ def closed_form_on_blocks(F: Objective, family: Family, n_blocks: int) -> Iterat
             yield rows, np.full_like(counting[rows], -np.inf)
         else:
             yield rows, log_posterior_of(family, X, parameters)
+
+
+def most_of_a_class(y: NDArray[np.intp], n_blocks: int) -> float:
+    """The greatest part of the rows of a class, if they are several, that is in one of these blocks."""
+    r = y.max() + 1
+    counts = np.bincount(np.arange(len(y)) % n_blocks * r + y, minlength=n_blocks * r).reshape(n_blocks, r)
+    of_class = counts.sum(axis=0)
+    return float((counts.max(axis=0) / np.maximum(of_class, 1))[of_class > 1].max(initial=0.0))
 
 
 def shares(weight: Array | None, n: int) -> Array:
@@ -291,9 +310,8 @@ def warn_of_optimum(path: Path, prepared: Family, target: str | ClosedFormClassi
     except (Unsupported, InvalidStatistics, NotConverged, np.linalg.LinAlgError):
         return
     share, columns = shares(F.weight, n), np.arange(n)
-    log_P = log_posterior_of(prepared, F.X, F.closed_form or prepared.parameters(F.labels))
-    loss, of_closed_form = share @ losses, -log_P[columns, y]
-    closed, blocks = share @ of_closed_form, closed_form_on_blocks(F, prepared, FOLDS)
+    loss, closed, of_closed_form = share @ losses, -np.inf, np.empty(n)
+    blocks = closed_form_on_blocks(F, prepared, FOLDS, seen_first=True)
     # where it is ahead no longer it is no rival: the losses of further blocks would hardly ever fall
     while loss - closed > AHEAD and (block := next(blocks, None)):
         rows, log_P = block
@@ -362,16 +380,15 @@ def covariances_of_scores(point: Iterate, features: Array, index: NDArray[np.int
         # scores are the last coordinates, whose part of L alone whitens them, and those of a class begin with zeros,
         # which stay: a few classes at a time spare half of the work where it is large
         factor, first = curvature.factors[0], F.of_scores.start
-        white, step = np.zeros((free * K, free, n)), -(-free // 4) if n * (free * K) ** 2 > IN_CACHE else free
+        white, step = np.zeros((n, free * K, free)), -(-free // 4) if n * (free * K) ** 2 > IN_CACHE else free
         for c in range(0, free, step):
             classes = range(min(step, free - c))
             scores = np.zeros((free - c, K, len(classes), n))
             scores[classes, :, classes] = features
             last = factor._replace(lower=np.asfortranarray(factor.lower[first + c * K :, first + c * K :]))
             found = last.whiten(scores.reshape((free - c) * K, -1), overwrite=True)
-            white[c * K :, c : c + step] = found.reshape(-1, len(classes), n)
-        white = white.transpose(2, 1, 0)
-        return white @ white.mT
+            white[:, c * K :, c : c + step] = found.reshape(-1, len(classes), n).transpose(2, 0, 1)
+        return white.mT @ white
     A = np.zeros((n, free, free))
     for c, factor in zip(range(free), curvature.factors):  # of each class alone
         A[:, c, c] = (factor.whiten(features) ** 2).sum(axis=0)

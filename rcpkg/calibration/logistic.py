@@ -40,8 +40,9 @@ def conditional_information(
         return of_class
     if not pairs.size:
         return of_class[:, :, None]
-    for a, b in zip(*np.triu_indices(k)):
-        pairs[a, :, b] = of_class[a] if a == b else pairs[b, :, a]
+    for a, b in zip(*np.triu_indices(k, 1)) if negligible else ():  # all at once they are symmetric
+        pairs[a, :, b] = pairs[b, :, a]
+    pairs[range(k), :, range(k)] = of_class
     return pairs
 
 

@@ -6,7 +6,7 @@ from model_cases import ML, rows_for
 from numpy.testing import assert_allclose
 from sklearn.base import clone
 
-from rcpkg import QDA, CategoricalNB, GaussianNB
+from rcpkg import LDA, QDA, CategoricalNB, GaussianNB, RiskCalibration
 from rcpkg.base import InvalidStatistics
 from rcpkg.calibration import left_out
 from rcpkg.calibration.objective import Objective, log_posterior_of, rows_at
@@ -66,3 +66,13 @@ def test_a_block_without_which_there_is_no_closed_form_has_the_worst_loss(model)
     block_of = 7 % 5 if isinstance(model, CategoricalNB) else 2
     for first, (_, log_P) in enumerate(left_out.closed_form_on_blocks(F, family, 5)):
         assert np.isneginf(log_P).all() == (first == block_of)
+
+
+@pytest.mark.parametrize("model", [LDA(prior_strength=3.0), GaussianNB(prior_strength=3.0)])
+def test_labels_that_repeat_in_the_order_of_rows_hide_no_better_closed_form(model):
+    """Each fifth row has all rows of a class, and the closed form without a class is none."""
+    rng, r = np.random.default_rng(4), 5 if isinstance(model, LDA) else 10
+    y = np.arange(150) % r
+    X = 0.5 * rng.normal(size=(r, 3))[y] + rng.normal(size=(150, 3))
+    with pytest.warns(UserWarning, match="rows left out speak against calibration"):
+        RiskCalibration(model).fit(X, y)
