@@ -16,7 +16,20 @@ from jupyter_client.provisioning import local_provisioner
 
 SERVER = get_context("forkserver")
 SERVER.set_forkserver_preload(
-    ["jupyter_client.provisioning.local_provisioner", "ipykernel.kernelapp", "rcbook.figures", "rcpkg.calibration"]
+    [
+        "jupyter_client.provisioning.local_provisioner",
+        "ipykernel.kernelapp",
+        "ipykernel.debugger",
+        "tornado.platform.asyncio",
+        "IPython.core.completerlib",
+        "rcbook.figures",
+        "rcbook.experiments",
+        "rcpkg.calibration",
+        "sklearn.ensemble",
+        "sklearn.linear_model",
+        "sklearn.model_selection",
+        "sklearn.pipeline",
+    ]
 )
 # what a kernel sets before matplotlib is imported
 os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"
