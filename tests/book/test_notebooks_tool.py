@@ -27,6 +27,7 @@ def stored(tmp_path):
     return path
 
 
+@pytest.mark.slow
 def test_two_executions_give_the_same_bytes(stored):
     assert not notebooks.is_normalised(stored)
     assert notebooks.main([str(stored)]) == 0

@@ -316,6 +316,7 @@ def test_weights_are_found_by_steps_of_ten_and_then_of_three(cv):
     assert len(given.cv_results_) == 2
 
 
+@pytest.mark.slow
 def test_a_walk_over_weights_ends_where_optima_are_out_of_reach():
     """Separable counts: each further weight took 1,000 steps a fold, and the last one was chosen unreached."""
     rng = np.random.default_rng(6)
