@@ -345,6 +345,7 @@ def test_a_row_far_outside_of_the_target_ends_no_search_without_a_word(r):
     assert short or model.history_.objective.iloc[-1] <= F.iterate(greater.point.z).evaluation.value
 
 
+@pytest.mark.slow
 def test_rows_that_lack_rare_states_lead_to_the_optimum_without_a_hessian_of_all(monkeypatch):
     rng = np.random.RandomState(0)
     n = 40_000
