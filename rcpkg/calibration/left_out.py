@@ -211,9 +211,10 @@ def closed_form_on_blocks(
 ) -> Iterator[tuple[slice, Array]]:
     """Rows of some of ``n_blocks`` blocks, and log p(y | x) of the closed form without the block of each.
 
-    Each ``n_blocks``-th row is of the same block. Where labels repeat in the order of the rows, so that all rows of a
-    class are of one, blocks are up to three more, over which classes are spread best. With ``seen_first``, what it says
-    of all rows that it has seen comes before blocks that are lost in turn.
+    Each ``n_blocks``-th row is of the same block. Where labels repeat in the order of the rows, so that one block has
+    all rows of a class, there are one to three blocks more, whichever number spreads classes best: of 6, 7 and 8 one
+    has no factor in common with a period below 70 that is a multiple of 5. With ``seen_first`` the log p(y | x) of the
+    closed form of all rows comes before those of blocks that are lost in turn.
     """
     counting = F.rows.only("the closed form without each row").weights(len(family.classes_))
     if most_of_a_class(F.y, n_blocks) == 1:
