@@ -1,6 +1,6 @@
 """For pytest: the kernels of notebooks are forked from a process that has imported what all of them import.
 
-That saves 1.2 of the 2 seconds of processor that a notebook takes beside its cells. The names of a kernel are those of
+That saves 49 of the 195 processor seconds that 45 notebooks take. The names of a kernel are those of
 its own cells. `notebooks.py` and ``make book EXECUTE=1`` start each kernel from nothing.
 """
 
