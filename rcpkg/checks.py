@@ -45,14 +45,14 @@ def one_fit() -> Iterator[dict[str, str]]:
         _SAID.reset(token)
 
 
-def warn(message: str, category: type[Warning] = UserWarning, of: str = "") -> None:
+def warn(message: str, category: type[Warning] = UserWarning, parameter: str = "") -> None:
     """A warning at the user's line: the first above this package and above those that may call it for the user; the
-    first in a fit ``of`` a parameter, if one is named."""
-    said = _SAID.get() if of else None
-    if said is not None and of in said:
+    first in a fit of a ``parameter``, if one is named."""
+    said = _SAID.get() if parameter else None
+    if said is not None and parameter in said:
         return
     if said is not None:
-        said[of] = message
+        said[parameter] = message
     frame, level = sys._getframe(1), 2
     while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] in ("rcpkg", "sklearn", "joblib"):
         frame, level = frame.f_back, level + 1
@@ -100,10 +100,10 @@ def check_number(
         raise refusal(name, f"be {what}{bound}" + f" and < {below}" * (below < np.inf), value)
 
 
-def refuse_labels(name: str, values: Any, of: Any = None) -> None:
-    """Refuse a parameter that goes by place and has labels, where these are not the features or the classes ``of`` what
-    is fitted, in their order."""
-    known = [list(getattr(of, attribute, ())) for attribute in ("feature_names_in_", "_columns", "classes_")]
+def refuse_labels(name: str, values: Any, estimator: Any = None) -> None:
+    """Refuse a parameter that goes by place and has labels, where these are not the features or the classes of the
+    ``estimator``, in their order."""
+    known = [list(getattr(estimator, attribute, ())) for attribute in ("feature_names_in_", "_columns", "classes_")]
     for axis in values.axes if isinstance(values, pd.Series | pd.DataFrame) else ():
         if not isinstance(axis, pd.RangeIndex) and (labels := axis.tolist()) not in known:
             fault = "are in another order than that of the features or of classes_"
@@ -113,9 +113,9 @@ def refuse_labels(name: str, values: Any, of: Any = None) -> None:
             raise ValueError(f"{name} goes by place, and its labels {fault}: give an array")
 
 
-def check_numbers(name: str, values: ArrayLike, of: Any = None) -> Array:
+def check_numbers(name: str, values: ArrayLike, estimator: Any = None) -> Array:
     """Refuse what is no array of finite numbers, or has labels in another order than what is fitted."""
-    refuse_labels(name, values, of)
+    refuse_labels(name, values, estimator)
     try:
         array = np.asarray(unmasked(values), dtype=float)
     except (TypeError, ValueError):
@@ -132,10 +132,10 @@ def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
 
 
 def check_sequence(
-    name: str, values: ArrayLike, low: float, high: float = np.inf, *, above: bool = False, of: Any = None
+    name: str, values: ArrayLike, low: float, high: float = np.inf, *, above: bool = False, estimator: Any = None
 ) -> Array:
     """Refuse what is no sequence of finite numbers >= ``low`` (> ``low`` if ``above``) and <= ``high``."""
-    array = check_numbers(name, values, of)
+    array = check_numbers(name, values, estimator)
     if array.ndim != 1 or len(array) == 0 or array.max() > high or array.min() < low or (above and array.min() == low):
         bounds = f"{'>' if above else '>='} {low}" + (f" and <= {high}" if high < np.inf else "")
         raise refusal(name, f"be a sequence of one or more numbers {bounds}", values)
@@ -169,11 +169,11 @@ def check_cost(cost: ArrayLike | None, classes: NDArray) -> Array | None:
     return cost
 
 
-def check_priors(priors: ArrayLike | None, n_classes: int, name: str = "priors", of: Any = None) -> Array | None:
+def check_priors(priors: ArrayLike | None, n_classes: int, name: str = "priors", estimator: Any = None) -> Array | None:
     """Validate class probabilities given by the user: r non-negative numbers that sum to one."""
     if priors is None:
         return None
-    priors = check_numbers(name, priors, of)
+    priors = check_numbers(name, priors, estimator)
     if priors.shape != (n_classes,):
         raise ValueError(
             f"Number of priors must match number of classes: {name} must hold {n_classes} numbers, one a class; "
@@ -267,7 +267,7 @@ def check_weights(sample_weight: ArrayLike | None, n: int) -> Array:
         if weights[row] > DROWNING * others:
             raise ValueError(f"{told}, and rounding leaves these fewer than half of their digits: clip the weights")
         fault = f"to the model {its}, without a spread for a search to go by"
-        warn(f"{told}: {fault}; clip the weights", of="sample_weight")
+        warn(f"{told}: {fault}; clip the weights", parameter="sample_weight")
         break
     return weights
 

@@ -106,8 +106,8 @@ def folds(
         cv = list(cv)
         for fold in cv:
             if not hasattr(fold, "__len__") or len(fold) != 2:
-                what = "hold a pair for each fold, (training rows, test rows) or (~mask, mask)"
-                raise ValueError(f"cv must {what}; got one {type(fold).__name__}")
+                need = "hold a pair for each fold, (training rows, test rows) or (~mask, mask)"
+                raise ValueError(f"cv must {need}; got one {type(fold).__name__}")
     position = np.cumsum(present) - 1
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The least populated class")  # whose rows are then in some of the folds
@@ -133,17 +133,17 @@ def _places(rows: ArrayLike, n: int) -> NDArray:
     return places
 
 
-def log_class_prior(counts: Array, rule: str | ArrayLike = "laplace", of: Any = None) -> Array:
+def log_class_prior(counts: Array, rule: str | ArrayLike = "laplace", estimator: Any = None) -> Array:
     r"""Log class probabilities from class counts (..., r).
 
     "laplace": :math:`E[\Theta_h]=\frac{n_h+1}{n+r}`, the mean under a flat prior (thesis2007 after 4.15), which is
     ``class_prior_strength=r`` of the closed-form models; "empirical": :math:`n_h/n`, theirs by default; "uniform"; or
-    r given probabilities, their ``priors``, whose labels, if they have some, are the ``classes_`` ``of`` an estimator.
+    r given probabilities, their ``priors``, whose labels, if they have some, are the ``classes_`` of the ``estimator``.
     """
     counts = np.asarray(counts, dtype=float)
     n_classes = counts.shape[-1]
     if rule is not None and not isinstance(rule, str):
-        probabilities = np.broadcast_to(check_priors(rule, n_classes, "class_prior", of), counts.shape)
+        probabilities = np.broadcast_to(check_priors(rule, n_classes, "class_prior", estimator), counts.shape)
     elif rule == "laplace":
         probabilities = (counts + 1) / (counts.sum(axis=-1, keepdims=True) + n_classes)
     elif rule == "empirical":
@@ -162,14 +162,14 @@ def log_class_prior_loo(
     rule: str | ArrayLike = "laplace",
     weights: Array | None = None,
     rows: Array | None = None,
-    of: Any = None,
+    estimator: Any = None,
 ) -> Array:
     """`log_class_prior` without row i, for every i or those of ``rows``: shape (n, r); with ``weights``, without one of
     it at most."""
     rows = np.arange(len(y)) if rows is None else rows
     share = 1.0 if weights is None else np.minimum(weights[rows], 1.0)[:, None]
     counts = np.bincount(y, weights, minlength=n_classes)
-    return log_class_prior(np.maximum(counts - share * np.eye(n_classes)[y[rows]], 0.0), rule, of)
+    return log_class_prior(np.maximum(counts - share * np.eye(n_classes)[y[rows]], 0.0), rule, estimator)
 
 
 def own_scores(scores: Array, y: Array) -> Array:

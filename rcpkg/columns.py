@@ -81,11 +81,11 @@ def is_missing(value: Any) -> bool:
 
 def _kinds(values: NDArray[np.object_]) -> tuple[set[str], NDArray[np.bool_]]:
     """The kinds of some Python objects, and which of them are missing."""
-    kinds = {kind_of(of) for of in set(map(type, values))}
+    kinds = {kind_of(cls) for cls in set(map(type, values))}
     if not kinds & {MISSING, NUMBERS}:
         return kinds, np.zeros(len(values), dtype=bool)
     missing = np.array([is_missing(value) for value in values], dtype=bool)
-    return {kind_of(of) for of in set(map(type, values[~missing]))}, missing
+    return {kind_of(cls) for cls in set(map(type, values[~missing]))}, missing
 
 
 def _of_objects(values: NDArray[np.object_], label: str) -> NDArray:
@@ -303,7 +303,7 @@ def as_labels(y: Any, name: str = "y") -> Any:
         raise ValueError(f"Input {name} contains NaN or other missing labels: leave these rows out")
     odd = sorted(kinds - ARITHMETIC - {TEXT})
     if not odd and labels.dtype.kind == "O":
-        odd = [EXACT[of] for of in EXACT.keys() & set(map(type, labels))]
+        odd = [EXACT[cls] for cls in EXACT.keys() & set(map(type, labels))]
     if odd:
         raise ValueError(f"{name} holds {odd[0]}, which are no labels: make them text with astype(str)")
     if len(kinds) > 1 and kinds != {INTEGERS, NUMBERS}:

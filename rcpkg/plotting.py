@@ -231,7 +231,7 @@ class NetworkDisplay(Display):
         labels = [*zip(places.tolist(), self.names, palette[:1] * len(places)), (top, self.class_name, palette[1])]
         box = {"boxstyle": "round", "facecolor": "white"}  # drawn before the arrows, which end where it does
         centred: dict[str, Any] = {"ha": "center", "va": "center", "zorder": 2}
-        nodes = [ax.text(*at, label, bbox=box | {"edgecolor": colour}, **centred) for at, label, colour in labels]
+        nodes = [ax.text(*place, label, bbox=box | {"edgecolor": colour}, **centred) for place, label, colour in labels]
         arcs = [(f, j) for j, above in enumerate(self.parents) for f in above]
         for f, j in arcs:
             look = {"arrowstyle": "-|>", "color": palette[0], "shrinkA": 0, "shrinkB": 0}
@@ -288,17 +288,17 @@ class ReliabilityDisplay(Display):
 
     def _draw(self, ax: Axes, name: str | None) -> str:
         k, bins = len(ax.containers) % len(palette), self.bins
-        of, right = ("the predicted class", "right") if self.pos_label is None else [self.pos_label] * 2
+        event, right = ("the predicted class", "right") if self.pos_label is None else [self.pos_label] * 2
         if not k:
             ax.plot([0, 1], [0, 1], color="0.6", linewidth=1, zorder=0)
         gap = np.average(np.abs(bins.confidence - bins.accuracy), weights=bins.n_rows)
         look: dict[str, Any] = {"color": palette[k], "marker": markers[k], "capsize": 2, "linewidth": 1}
         spread = np.abs(bins[["low", "high"]].to_numpy().T - bins.accuracy.to_numpy())
         ax.errorbar(bins.confidence, bins.accuracy, spread, label=name and f"{name}: gap {gap:.3f}", **look)
-        ax.set(xlabel=f"probability of {of}", ylabel=f"share that is {right}", xlim=(0, 1.02))
+        ax.set(xlabel=f"probability of {event}", ylabel=f"share that is {right}", xlim=(0, 1.02))
         outside = int((~bins.confidence.between(bins.low, bins.high)).sum())
         return (
-            f"{len(bins)} bins of the probability of {of}, the share that is {right} in each with a 95 % interval; "
+            f"{len(bins)} bins of the probability of {event}, the share that is {right} in each with a 95 % interval; "
             f"{outside} of these leave the diagonal. Both differ by {gap:.3f} in the mean over the rows."
         )
 

@@ -503,17 +503,17 @@ class Conditional(Smooth):
         if not self.joint:
             return blocks
         E, K = self._joint_moments(z), self.width
-        share, mean = self.share * self.joint.size, E.own[:, :, 0]
-        blocks = [C + share * (own[:, :K] - np.outer(mu, mu)) for C, own, mu in zip(blocks, E.own, mean)]
-        of_shared = E.own[:, 0, K:].sum(axis=0)
+        share, mean = self.share * self.joint.size, E.per_class[:, :, 0]
+        blocks = [C + share * (sums[:, :K] - np.outer(mu, mu)) for C, sums, mu in zip(blocks, E.per_class, mean)]
+        of_shared = E.per_class[:, 0, K:].sum(axis=0)
         return blocks + [share * (E.shared - np.outer(of_shared, of_shared))] * bool(len(of_shared))
 
     def product(self, z: Array, damping: float) -> Callable[[Array], Array]:
         V, places = self.scored(z), [(1.0, z), *[(damping, None)] * bool(damping)]
-        of_rows = [(share, self.data.hessian(V if at is not None else None)) for share, at in places]
+        of_rows = [(share, self.data.hessian(V if point is not None else None)) for share, point in places]
         of_target = []
         if self.joint:
-            E = (self._joint_moments(at) for _, at in places)
+            E = (self._joint_moments(point) for _, point in places)
             of_target = [(share * self.share * self.joint.size, each) for (share, _), each in zip(places, E)]
 
         def times(d: Array) -> Array:

@@ -1,6 +1,6 @@
 """The curvature of conditional and joint likelihood, in minimal coordinates of an exponential family.
 
-With features f(x) = (1, own(x)) of each class and shared(x) of all, s(x, y) = (e_y ⊗ f(x), shared(x)), and η is a
+With features f(x) = (1, g(x)) of each class and shared(x) of all, s(x, y) = (e_y ⊗ f(x), shared(x)), and η is a
 vector β of r(1 + k) + l entries, without redundancy but that of the class weights, whose statistics add up to one.
 I = ∇²ψ = Cov s(x, y) under the model is the information of the joint model, and C = Σ_i w_i Cov(s(x_i, y) | x_i), but
 for its sign, the Hessian of the conditional log-likelihood.
@@ -24,14 +24,14 @@ class SecondMoments(NamedTuple):
     """E s sᵀ under a joint model: of the features of each class by these and the shared ones, (r, K, K + l), and of the
     latter, (l, l). The first feature is 1."""
 
-    own: Array
+    per_class: Array
     shared: Array
 
     @property
     def mean(self) -> Array:
         """μ = E s."""
-        K = self.own.shape[1]
-        return np.concatenate([self.own[:, :, 0].ravel(), self.own[:, 0, K:].sum(axis=0)])
+        K = self.per_class.shape[1]
+        return np.concatenate([self.per_class[:, :, 0].ravel(), self.per_class[:, 0, K:].sum(axis=0)])
 
 
 class MinimalForm:
@@ -61,15 +61,15 @@ class MinimalForm:
         """Shared features of the rows, shape (n, l)."""
         return self.map.features()[1]
 
-    def _vector(self, constant: Array, own: Array, shared: Array) -> Array:
-        return np.concatenate([np.hstack([constant[:, None], own]).ravel(), shared])
+    def _vector(self, constant: Array, per_class: Array, shared: Array) -> Array:
+        return np.concatenate([np.hstack([constant[:, None], per_class]).ravel(), shared])
 
     def _parts(self, vector: Array) -> tuple[Array, Array, Array]:
         of_class = self.by_class(vector)
         return of_class[:, 0], of_class[:, 1:], vector[self.r * self.width :]
 
     def by_class(self, vector: Array) -> Array:
-        """The entries of the constant and the own features, shape (r, 1 + k)."""
+        """The entries of the constant and the features of each class, shape (r, 1 + k)."""
         return vector[: self.r * self.width].reshape(self.r, self.width)
 
     def sums(self, statistics: Statistics) -> Array:
@@ -98,12 +98,12 @@ class MinimalForm:
         prior, K = np.exp(parameters.log_prior), self.width
         centre = np.hstack([np.ones((self.r, 1)), centres])
         share = prior[:, None] * centre
-        own = np.empty((self.r, K, centre.shape[1]))
-        for of_class, mean, times, covariance, scaled in zip(own, centre, share, covariances, prior):
+        per_class = np.empty((self.r, K, centre.shape[1]))
+        for of_class, mean, times, covariance, scaled in zip(per_class, centre, share, covariances, prior):
             np.outer(times[:K], mean, out=of_class)
             of_class[1:, 1:] += scaled * covariance[: K - 1]
         shared = np.tensordot(prior, covariances[:, K - 1 :, K - 1 :], 1)
-        return SecondMoments(own, shared + share[:, K:].T @ centre[:, K:])
+        return SecondMoments(per_class, shared + share[:, K:].T @ centre[:, K:])
 
     def differences(self, sums: Array) -> Array:
         """Statistics (…, p) in the coordinates (γ, those shared, δ_2, …, δ_r) of β = (γ, γ + δ_2, …, γ + δ_r), of
@@ -139,25 +139,25 @@ class MinimalForm:
     def covariance(self, E: SecondMoments, common: bool = False) -> Array:
         """I of the model with these second moments, in the coordinates of `differences`; or that of the sums which
         classes have in ``common``, the first of these, alone."""
-        (own, shared), K, first = E, self.width, self.size - (self.r - 1) * self.width
-        mean, total = self.differences(E.mean)[: first if common else None], own.sum(axis=0)
+        (per_class, shared), K, first = E, self.width, self.size - (self.r - 1) * self.width
+        mean, total = self.differences(E.mean)[: first if common else None], per_class.sum(axis=0)
         I = np.outer(-mean, mean)
         I[:K, :first] += total
         I[K:first, :K] += total[:, K:].T
         I[K:first, K:first] += shared
         for c in range(1, 1 if common else self.r):
             places = slice(first + (c - 1) * K, first + c * K)
-            I[places, :first] += own[c]
-            I[:first, places] += own[c].T
-            I[places, places] += own[c][:, :K]
+            I[places, :first] += per_class[c]
+            I[:first, places] += per_class[c].T
+            I[places, places] += per_class[c][:, :K]
         return I
 
     def times_covariance(self, E: SecondMoments, d: Array) -> Array:
         """I d."""
-        (own, shared), K, mean = E, self.width, E.mean
+        (per_class, shared), K, mean = E, self.width, E.mean
         D, of_shared = self.by_class(d), d[self.r * K :]
-        each = np.einsum("ykl,yl->yk", own, np.hstack([D, np.tile(of_shared, (self.r, 1))]))
-        rest = np.einsum("ykl,yk->l", own[:, :, K:], D) + shared @ of_shared
+        each = np.einsum("ykl,yl->yk", per_class, np.hstack([D, np.tile(of_shared, (self.r, 1))]))
+        rest = np.einsum("ykl,yk->l", per_class[:, :, K:], D) + shared @ of_shared
         return np.concatenate([each.ravel(), rest]) - mean * (mean @ d)
 
     def conditional_curvature(self, P: Array, weight: Array) -> Array:
@@ -169,11 +169,11 @@ class MinimalForm:
 
     def times_statistics(self, matrix: Array, y: NDArray[np.intp], rows: slice) -> Array:
         """The columns M s(x_i, y_i) for a matrix M and some rows."""
-        K, own = self.width, self.features[rows]
+        K, features = self.width, self.features[rows]
         out = self.shared_features[rows] @ matrix[:, self.r * K :].T
         for c in range(self.r):
             of_class = np.flatnonzero(y[rows] == c)
-            out[of_class] += own[of_class] @ matrix[:, c * K : (c + 1) * K].T
+            out[of_class] += features[of_class] @ matrix[:, c * K : (c + 1) * K].T
         return out.T
 
     @property

@@ -86,8 +86,8 @@ class Features:
 
     def coefficients(self, natural: Statistics) -> Array:
         """B of an η."""
-        constant, own, _ = self.map.coefficients(natural)
-        return np.hstack([constant[:, None], own])
+        constant, slopes, _ = self.map.coefficients(natural)
+        return np.hstack([constant[:, None], slopes])
 
     def natural(self, B: Array, like: Statistics) -> Statistics:
         """An η of these coefficients; what the posteriors do not depend on is that of ``like``."""

@@ -144,7 +144,7 @@ class Learner(MetaEstimatorMixin, GenerativeClassifier):
             return None
         last, family = self.estimator_, objective.family
         before, here = sample_size(last.statistics_) * self._frequencies, objective.labels
-        origins = (getattr(of, "origin_", None) for of in (last.family_, family))
+        origins = (getattr(each, "origin_", None) for each in (last.family_, family))
         same = last.family_.same_form(family) and np.array_equal(*origins)
         if not (same and np.allclose(before, class_counts(here))):
             raise ValueError("warm_start goes on with the rows of the last fit, and these are others: set it to False")

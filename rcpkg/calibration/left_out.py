@@ -346,12 +346,12 @@ def losses_left_out(point: Iterate, target: str | ClosedFormClassifier) -> Array
         index = np.argsort(-losses, kind="stable")
         index = np.concatenate([index[:half], index[half:][evenly(len(index) - half, half)]])
     features, y = F.form.rows.dense(index), data.y[index]
-    scores, own = V @ features, one_hot(y, data.r)[:, data.r - data.free :]
+    scores, labels = V @ features, one_hot(y, data.r)[:, data.r - data.free :]
     weight = np.ones(len(index)) if data.weight is None else data.weight[index]
     P, before = posteriors(scores, y, data.r)
     losses = before.loss if losses is None else losses
     A, P = covariances_of_scores(point, features, index) / F.size, P.T
-    scores -= fall_of_scores(A, P, (A @ (own - P)[:, :, None])[:, :, 0], weight[:, None]).T
+    scores -= fall_of_scores(A, P, (A @ (labels - P)[:, :, None])[:, :, 0], weight[:, None]).T
     risen = posteriors(scores, y, data.r)[1].loss - before.loss
     rise = np.zeros(len(losses))
     if len(index) < len(losses):

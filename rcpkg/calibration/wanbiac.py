@@ -136,9 +136,9 @@ class WANBIAC(GenerativeClassifier):
 
         def loss(w: Array) -> tuple[float, Array]:
             W = w.reshape(scale.shape)
-            at, beyond = objective(W * scale), W - self.center
-            gradient = (at.gradient * scale + 2 * C * beyond).ravel()
-            return at.value + C * float(np.sum(beyond**2)), gradient
+            point, beyond = objective(W * scale), W - self.center
+            gradient = (point.gradient * scale + 2 * C * beyond).ravel()
+            return point.value + C * float(np.sum(beyond**2)), gradient
 
         start = np.full(scale.size, float(self.center))
         options = {"maxcor": MEMORY, "gtol": self.tol, "ftol": 0.0, "maxfun": np.inf, "maxiter": self.max_iter}

@@ -205,7 +205,7 @@ class Family(ClassPrior):
         """Log class probabilities; refuses classes without positive weight."""
         smoothed = count + self._class_pseudo_rows(len(count))
         self._check_positive(smoothed)
-        priors = check_priors(self.priors, len(count), of=self)
+        priors = check_priors(self.priors, len(count), estimator=self)
         if priors is None:
             priors = smoothed / smoothed.sum()
         with np.errstate(divide="ignore"):

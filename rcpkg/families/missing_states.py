@@ -179,7 +179,7 @@ class RowMarginal:
         matter = _matter(families, missing)
         summed = {j for j in families.order if missing[j] and matter[j]}
         every = zip(families.members, self.log_tables, matter)
-        tables = [(members, table) for members, table, of in every if of and summed.intersection(members)]
+        tables = [(members, table) for members, table, matters in every if matters and summed.intersection(members)]
         messages: list[Table] = []
         for j in [j for j in reversed(families.order) if j in summed]:
             here = [[one for one in kind if j in one[0]] for kind in (tables, messages)]

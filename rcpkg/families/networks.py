@@ -145,9 +145,9 @@ class CategoricalFamily(CategoricalSettings, StateFamily):
         (n, r), size = weights.shape, max(len(weights), statistics.cells.shape[1])
         if isinstance(X, tuple) or self.priors is not None or max(n_blocks * r, size) * size > IN_CACHE:
             return None
-        block, at = np.arange(n) % n_blocks, np.arange(n)
+        block, row = np.arange(n) % n_blocks, np.arange(n)
         W = np.zeros((n, n_blocks, r))
-        W[at, block] = weights
+        W[row, block] = weights
         count = statistics.count - W.sum(axis=0) + self._class_pseudo_rows(r)
         if not (count > 0).all():
             return None
@@ -161,7 +161,7 @@ class CategoricalFamily(CategoricalSettings, StateFamily):
         log_prob = self._log_frequencies(np.maximum(cells, 0.0))
         log_prob[np.broadcast_to(np.isneginf(log_prob).all(axis=1, keepdims=True), log_prob.shape)] = 0.0
         log_prior = np.log(count / count.sum(axis=1, keepdims=True))[block]
-        joint = (X @ log_prob.reshape(n_blocks * r, -1).T).reshape(n, n_blocks, r)[at, block] + log_prior
+        joint = (X @ log_prob.reshape(n_blocks * r, -1).T).reshape(n, n_blocks, r)[row, block] + log_prior
         return log_posterior(joint, log_prior)
 
     def _skipping(self, log_prob: Array) -> Array:

@@ -84,7 +84,8 @@ def check_blocks(seen: list[BlockSummary]) -> None:
 def numbered(model: Any, block: Block) -> Block:
     """Validated rows with class numbers, those that count, for a ``model`` that knows all blocks."""
     counting = Block(model._check_X(block.X), as_labels(block.y).ravel(), weights_of(block), block.name).counting()
-    classes, y = (pd.Index(of.astype(int) if of.dtype.kind == "b" else of) for of in (model.classes_, counting.y))
+    pair = model.classes_, counting.y
+    classes, y = (pd.Index(labels.astype(int) if labels.dtype.kind == "b" else labels) for labels in pair)
     y = classes.get_indexer(y)
     if y.min(initial=0) < 0:
         raise ValueError("its labels are not those of the first pass: the source has changed; make the Rows anew")

@@ -35,7 +35,7 @@ class StateFamily(CountFamily):
     def _check_strengths(self, d: int) -> None:
         if np.ndim(self.prior_strength) == 0:
             super()._check_strengths(d)
-        elif len(check_sequence("prior_strength", self.prior_strength, 0, of=self)) != d:
+        elif len(check_sequence("prior_strength", self.prior_strength, 0, estimator=self)) != d:
             raise ValueError(f"prior_strength must hold {d} numbers, one a feature; got {len(self.prior_strength)}")
 
     def representatives(self, X: Array) -> Array:
