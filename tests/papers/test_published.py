@@ -74,24 +74,6 @@ def test_columns_of_rc2024_fit_together(table, initial, other):
     assert (error[other] >= error.RC)[reach.notna()].all()
 
 
-def test_claim_of_rc2024_on_table_vii():
-    """Of the 29 sets that RC improves with MAP the text says 25 are better than GD: 24 are, 4 are equal, 1 is worse."""
-    error = published.wide("rc2024", "VII", "empirical_error_fraction")
-    improved = error[error.RC < error.MAP]
-    assert len(improved) == 29 and error.index.difference(improved.index).tolist() == ["11"]  # haberman
-    assert improved.index[improved.RC == improved.GD].tolist() == ["9", "14", "17", "24"]
-    assert improved.index[improved.RC > improved.GD].tolist() == ["12"]
-    assert (improved.RC < improved.GD).sum() == 24
-
-
-def test_rows_of_rc2024_on_which_gradient_descent_is_better():
-    better = {}
-    for table in ("II", "III", "IV", "V", "VI", "VII", "VIII"):
-        error = published.wide("rc2024", table, "empirical_error_fraction")
-        better[table] = int((error.GD < error.RC).sum())
-    assert better == {"II": 0, "III": 7, "IV": 0, "V": 1, "VI": 2, "VII": 1, "VIII": 1}
-
-
 @pytest.mark.parametrize("table, n_first, equal_train, equal_test", [("3", 4, 2, 3), ("7", 5, 5, 4), ("9", 7, 4, 6)])
 def test_iteration_one_of_rc2025_cannot_be_the_initial_model(table, n_first, equal_train, equal_test):
     """Sets on which RC stops at iteration 1.0 in all divisions outnumber those counted as equal to the start."""
