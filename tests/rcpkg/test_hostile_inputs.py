@@ -15,20 +15,15 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from model_cases import categorical_rows, gaussian_rows, refused
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from model_cases import EACH_ESTIMATOR, categorical_rows, gaussian_rows, refused
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import has_fit_parameter
 
 from rcpkg import (
     BDA7,
-    EDDA,
     LDA,
     QDA,
-    RDA,
-    SVMKNN,
     TAN,
-    WANBIAC,
-    BayesianQDA,
     BernoulliNB,
     BregmanKNN,
     CategoricalNB,
@@ -37,29 +32,24 @@ from rcpkg import (
     GaussianNB,
     KDependenceBayes,
     LocalBDA,
-    LocalLinear,
-    LocalNearestMeans,
     Mixture,
     MultinomialNB,
     NearestMeans,
     ProductModel,
-    QuadraticBayes,
     RiskCalibration,
     RiskCalibrationCV,
-    SharedVarianceGaussianNB,
     SoftErrorCalibration,
-    TableClassifier,
 )
 
 FINE, REFUSED, DEPTHS, SILENT = "fine", "refused", "traceback from the depths", "silent NaN"
 
 MIXED = [("codes", CategoricalNB(prior_strength=1.0), [0]), ("sizes", QDA(), slice(1, None))]
+AS_THEY_ARE = "QDA SharedVarianceGaussianNB CategoricalNB TableClassifier WANBIAC BayesianQDA QuadraticBayes RDA EDDA"
+NEIGHBOURS = "NearestMeans LocalNearestMeans LocalLinear SVMKNN"
 LEARNERS = [  # one of each way through the library: family, prior, step and choice
-    QDA(),
+    *(EACH_ESTIMATOR[name] for name in f"{AS_THEY_ARE} {NEIGHBOURS}".split()),
     LDA(singular_ridge=0.0),
     GaussianNB(prior_strength=1.0, prior_covariance="diagonal"),
-    SharedVarianceGaussianNB(),
-    CategoricalNB(),
     BernoulliNB(prior_strength=1.0, binarize=None),
     MultinomialNB(prior_strength=1.0),
     ProductModel(MIXED),
@@ -67,26 +57,14 @@ LEARNERS = [  # one of each way through the library: family, prior, step and cho
     Mixture(ProductModel(MIXED), n_components=2, random_state=0),
     TAN(prior_strength=0.0),
     KDependenceBayes(k=2, decomposable=False),
-    RiskCalibration(QDA()),
-    RiskCalibration(ProductModel(MIXED)),
-    RiskCalibration(Mixture(GaussianNB(), n_components=2, random_state=0)),
+    *map(RiskCalibration, (QDA(), ProductModel(MIXED), EACH_ESTIMATOR["Mixture"])),
     RiskCalibration.as_published(QDA()),
     DiscriminativeFrequencyEstimate(CategoricalNB()),
     SoftErrorCalibration(QDA()),
     ConditionalLikelihood(CategoricalNB(prior_strength=1.0), target_weight=1.0),
     RiskCalibrationCV(LDA()),
-    TableClassifier(candidates=[("nb", GaussianNB())], cv=2, random_state=0),
-    WANBIAC(),
-    BayesianQDA(),
     BDA7(cv=3, scoring="log_loss"),
-    QuadraticBayes(),
-    RDA(),
-    EDDA(),
-    NearestMeans(),
     LocalBDA(n_neighbors="cv"),
-    LocalNearestMeans(),
-    LocalLinear(),
-    SVMKNN(),
     BregmanKNN(weights="distance", n_neighbors="cv"),
 ]
 
@@ -377,38 +355,3 @@ def test_integers_of_every_size_fit_the_same(learner):
     expected = fitted(float)
     for kind in (np.int8, np.uint64):
         np.testing.assert_allclose(fitted(kind), expected, rtol=1e-9, atol=1e-12, err_msg=kind.__name__)
-
-
-class Faulty(ClassifierMixin, BaseEstimator):
-    """A classifier with a fault."""
-
-    def __init__(self, fault=None):
-        self.fault = fault
-
-    def fit(self, X, y):
-        self.classes_ = np.unique(y)
-        if self.fault:
-            self.fault()
-        return self
-
-    def predict(self, X):
-        return np.full(len(X), self.classes_[0])
-
-    def predict_proba(self, X):
-        return np.full((len(X), len(self.classes_)), np.nan)
-
-    predict_joint_log_proba = decision_function = predict_proba
-
-
-def nameless():
-    raise ValueError("wrong")
-
-
-@pytest.mark.parametrize(
-    ("fault", "expected"), [(None, SILENT), (lambda: np.linalg.inv(np.zeros((2, 2))), DEPTHS), (nameless, DEPTHS)]
-)
-def test_faults_are_found(fault, expected):
-    X, y = gaussian_rows(45, 4)
-    assert outcome(Faulty(fault), Case(X, y, X))[0] == expected
-    assert outcome(QDA(), Case(X, y, X))[0] == FINE
-    assert outcome(QDA(), Case(X, y[:-1], X))[0] == REFUSED

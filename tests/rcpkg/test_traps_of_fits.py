@@ -70,11 +70,6 @@ def test_a_refit_that_fails_or_is_interrupted_leaves_the_model_as_it_was(model, 
         clone(model).fit(X, Y)
 
 
-def test_a_first_fit_that_fails_leaves_an_unfitted_model(model):
-    refused("one class", model.fit, X, np.ones(len(X)))
-    assert not hasattr(model, "classes_") and not hasattr(model, "n_features_in_")
-
-
 LABELLED = [BayesianQDA, BDA7, RDA, LocalBDA, BregmanKNN]
 
 
