@@ -11,8 +11,6 @@ from contextlib import suppress
 from multiprocessing import get_context
 from typing import Any
 
-import pandas as pd
-from ipykernel.kernelapp import IPKernelApp
 from jupyter_client.provisioning import local_provisioner
 
 SERVER = get_context("forkserver")
@@ -25,9 +23,15 @@ SERVER.set_forkserver_preload(
         "IPython.core.completerlib",
         "rcbook.figures",
         "rcbook.experiments",
+        "rcbook.small_families",
         "rcpkg.calibration",
+        "rcpkg.gaussians",
+        "rcpkg.local",
+        "sklearn.cluster",
+        "sklearn.datasets",
         "sklearn.ensemble",
         "sklearn.linear_model",
+        "sklearn.mixture",
         "sklearn.model_selection",
         "sklearn.pipeline",
     ]
@@ -38,7 +42,11 @@ os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"
 
 def run(arguments: list[str], folder: str, environment: dict[str, str]) -> None:
     """Be a kernel, which ends with the server."""
+    import pandas as pd  # which the server has, and the processes of the tests need not
+    from ipykernel.kernelapp import IPKernelApp
+
     gc.freeze()  # what is imported stays: no collection looks at it, nor copies its pages for that
+    gc.set_threshold(20_000)
     os.setsid()
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
     os.chdir(folder)
