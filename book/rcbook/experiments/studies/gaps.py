@@ -177,6 +177,7 @@ def sets(aside: bool = True) -> list[tuple[str, str]]:
     return [(arm, name) for _, arm, name in sorted(ranked)]
 
 
+@cache
 def repetitions(name: str) -> int:
     """How often a set is divided, by its rows."""
     table = datasets.table()
