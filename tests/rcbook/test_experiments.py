@@ -79,10 +79,10 @@ def test_every_printed_number_has_a_tolerance():
     kinds = published.tables()[["source", "table", "metric"]].drop_duplicates()
     for kind in kinds.itertuples(index=False):
         rule = scorecard.tolerance(*kind)
-        assert rule.read_as in ("rounded", "truncated") and rule["rule"] in ("deterministic", "statistical")
-        assert (rule["rule"] == "statistical") == bool(rule.z and rule.slack and rule.published_runs)
-    assert scorecard.tolerance("thesis2007", "5.11", "test_error_percent").published_runs == "10"
-    assert scorecard.tolerance("thesis2007", "5.1", "test_error_percent").published_runs == "100"
+        assert rule["read_as"] in ("rounded", "truncated") and rule["rule"] in ("deterministic", "statistical")
+        assert (rule["rule"] == "statistical") == bool(rule["z"] and rule["slack"] and rule["published_runs"])
+    assert scorecard.tolerance("thesis2007", "5.11", "test_error_percent")["published_runs"] == "10"
+    assert scorecard.tolerance("thesis2007", "5.1", "test_error_percent")["published_runs"] == "100"
     with pytest.raises(LookupError, match="no tolerance"):
         scorecard.tolerance("rc1999", "1", "iterations")
 
@@ -497,7 +497,7 @@ def test_tolerances_precede_the_results_they_judge(history, stored):
     pairs = set()
     for table, cells in ((table_of(file), cells) for file, cells in stored.items() if table_of(file)[0] != STUDY):
         for metric, commit in {(record.metric, done.provenance["commit"]) for done in cells for record in done.records}:
-            pairs.add((last_change[tuple(scorecard.tolerance(*table, metric))], commit))
+            pairs.add((last_change[tuple(scorecard.tolerance(*table, metric).values())], commit))
     for tolerance, result in pairs:
         assert tolerance != result
         git("merge-base", "--is-ancestor", tolerance, result)

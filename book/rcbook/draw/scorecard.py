@@ -142,14 +142,14 @@ def widths_of_acceptance(compared: pd.DataFrame) -> dict[str, dict[str, float]]:
             limits = [
                 3
                 * cell.value_se
-                * np.sqrt(cell.n_runs / float(tolerance(source, cell.table, cell.metric).published_runs))
+                * np.sqrt(cell.n_runs / float(tolerance(source, cell.table, cell.metric)["published_runs"]))
                 for cell in part.itertuples()
             ]
             unit = published.half_unit(part.value_printed)
             points = 100 if source == "rc2024" else 1  # it prints shares
             rows[f"{source}: {name}"] = {
                 "printed runs": int(
-                    tolerance(source, part.table.iloc[0], part.metric.iloc[0]).published_runs
+                    tolerance(source, part.table.iloc[0], part.metric.iloc[0])["published_runs"]
                 ),
                 "half-width": points * part.half_width.median(),
                 "with infinitely many runs of ours": points * (limits + unit).median(),

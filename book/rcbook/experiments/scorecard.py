@@ -31,13 +31,15 @@ def _rules(name: str) -> pd.DataFrame:
     return pd.read_csv(data_folder() / name, dtype=str, keep_default_na=False).fillna("")
 
 
-@lru_cache
-def _explanations() -> list[dict[str, str]]:
-    return _rules("explanations.csv").to_dict("records")
+@cache
+def _explanations(source: str, table: str) -> list[dict[str, str]]:
+    """Those that fit a table."""
+    rules = _rules("explanations.csv").to_dict("records")
+    return [rule for rule in rules if fnmatchcase(source, rule["source"]) and fnmatchcase(table, rule["table"])]
 
 
 @cache
-def tolerance(source: str, table: str, metric: str) -> pd.Series:
+def tolerance(source: str, table: str, metric: str) -> dict[str, str]:
     """The first row of ``data/tolerances.csv`` that fits a printed number.
 
     Parameters
@@ -50,8 +52,8 @@ def tolerance(source: str, table: str, metric: str) -> pd.Series:
     LookupError
         If none does: each number needs its tolerance before it is recomputed.
     """
-    for _, rule in _rules("tolerances.csv").iterrows():
-        if rule.source == source and fnmatchcase(table, rule.table) and fnmatchcase(metric, rule.metric):
+    for rule in _rules("tolerances.csv").to_dict("records"):
+        if rule["source"] == source and fnmatchcase(table, rule["table"]) and fnmatchcase(metric, rule["metric"]):
             return rule
     raise LookupError(f"no tolerance is fixed for {metric} of {source}:{table}")
 
@@ -124,6 +126,13 @@ def _as_printed(source: str, table: str, path: Path, changed: int) -> pd.DataFra
     return runner.as_printed(source, table, path)
 
 
+@cache
+def _printed(source: str, table: str) -> pd.DataFrame:
+    """A table that many readings are judged by, with the half units of its numbers."""
+    printed = published.table(source, table)
+    return printed.assign(half_unit=published.half_unit(printed.value_printed), printed=printed.value)
+
+
 def judged(
     source: str, table: str, ours: pd.DataFrame, by: Sequence[str] = ("row", "method", "metric")
 ) -> pd.DataFrame:
@@ -131,9 +140,7 @@ def judged(
 
     ``ours`` has the columns ``by``, which tell its numbers apart, value, std and n_runs; further columns are kept.
     """
-    printed = published.table(source, table)
-    printed = printed.assign(half_unit=published.half_unit(printed.value_printed), printed=printed.value)
-    printed = printed[["table", *by, "dataset", "value_printed", "printed", "half_unit"]]
+    printed = _printed(source, table)[["table", *by, "dataset", "value_printed", "printed", "half_unit"]]
     cells = printed.merge(ours.drop(columns=["table", "dataset"], errors="ignore"), on=list(by))
     fits = [verdict(cell, tolerance(source, table, cell["metric"])) != "differs" for cell in cells.to_dict("records")]
     return cells.assign(agrees=fits)
@@ -193,8 +200,8 @@ def _not_attempted(source: str, table: str, printed: pd.DataFrame) -> pd.Series:
 def _explanation(row: dict) -> tuple[str, str]:
     """Why a number differs, and the label of the section that shows it; empty if nothing is known. A rule with
     ``setting_value`` holds for those settings only, separated by "|"."""
-    for rule in _explanations():
-        fits = all(fnmatchcase(row[column], rule[column]) for column in ("source", "table", "row", "method", "metric"))
+    for rule in _explanations(row["source"], row["table"]):
+        fits = all(fnmatchcase(row[column], rule[column]) for column in ("row", "method", "metric"))
         if fits and (not rule["setting_value"] or row["setting_value"] in rule["setting_value"].split("|")):
             return rule["explanation"], rule["section"]
     return "", ""
@@ -275,7 +282,7 @@ def _judge(card: pd.DataFrame, reasons: pd.Series, impossible: set[tuple]) -> pd
         if found == "differs":
             why, section = _explanation(row)
             found = "differs: explained" if why else "differs: unexplained"
-        verdicts.append((f"{rule.read_as}, {rule['rule']}", found, why, section))
+        verdicts.append((f"{rule['read_as']}, {rule['rule']}", found, why, section))
     card[["rule", "verdict", "why", "section"]] = verdicts
     shown = ["value_printed", "value", "value_se", "n_runs", "rule", "verdict", "why", "section"]
     return card[[*KEY, *shown]]
