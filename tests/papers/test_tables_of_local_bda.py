@@ -2,20 +2,10 @@
 
 import numpy as np
 import pytest
-from rcbook import published
-from rcbook.experiments.cells import cells_of
 from rcbook.experiments.studies import tables_of_local_bda as local_tables
 from sklearn.datasets import load_iris, load_wine
 
 from rcpkg import QDA, Mixture
-
-
-@pytest.mark.parametrize("table, n_cells", [("6.1", 42), ("6.2", 42), ("6.3", 84)])
-def test_every_printed_cell_has_a_cell(table, n_cells):
-    found = cells_of("thesis2007", table)
-    assert len(found) == n_cells == len(published.table("thesis2007", table))
-    assert not any(cell.reason for cell in found)
-    assert {cell.arguments["row"] for cell in found} <= set(local_tables.ROWS)
 
 
 @pytest.mark.parametrize("load", [load_iris, load_wine])

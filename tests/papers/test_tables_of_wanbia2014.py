@@ -3,21 +3,10 @@
 import numpy as np
 import pandas as pd
 import pytest
-from rcbook import datasets, published
+from rcbook import datasets
 from rcbook.experiments import results
 from rcbook.experiments.cells import STUDY, cells_of
 from rcbook.experiments.studies import tables_of_wanbia2014 as tables
-
-# Cells --------------------------------------------------------------------------------------------
-
-
-def test_every_printed_row_has_a_cell():
-    sizes = cells_of("wanbia2014", "I")
-    assert len(sizes) == 78 and sum(bool(cell.reason) for cell in sizes) == 6
-    counts = cells_of("wanbia2014", "II")
-    printed = published.table("wanbia2014", "II")
-    assert len({cell.key for cell in counts}) == len(counts) == len(printed) / 4 == 12
-
 
 # Measures -----------------------------------------------------------------------------------------
 

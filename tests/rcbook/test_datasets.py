@@ -177,28 +177,26 @@ def test_a_file_without_an_address_must_be_provided(empty_home, monkeypatch):
         assert datasets.fetch() == []
 
 
-@pytest.mark.parametrize("content", [CONTENT[:-1], b"", CONTENT + b"x"], ids=["truncated", "empty", "longer"])
-def test_wrong_file_is_refused_with_file_both_hashes_and_remedy(tmp_path, empty_home, monkeypatch, content):
+@pytest.mark.parametrize(
+    ("name", "content", "says"),
+    [
+        ("raw/toy/toy.data", CONTENT[:-1], "replace it, or delete it"),
+        ("raw/toy/toy.data", b"", "replace it, or delete it"),
+        ("raw/toy/toy.data", CONTENT + b"x", "replace it, or delete it"),
+        ("raw/toy/toy.data.gz", gzip.compress(CONTENT)[:-10], "not a complete gzip file"),
+        ("cache/toy/toy.data", CONTENT[:100], "delete it to have it downloaded"),
+    ],
+    ids=["truncated", "empty", "longer", "truncated gzip", "in the cache"],
+)
+def test_wrong_file_is_refused_with_file_both_hashes_and_remedy(
+    tmp_path, empty_home, monkeypatch, name, content, says
+):
     monkeypatch.setenv("RCPKG_DATA", str(tmp_path / "raw"))
-    path = put(tmp_path / "raw", content)
-    with pytest.raises(CorruptDataFile) as caught:
+    path = put(tmp_path, content, name)
+    with pytest.raises(CorruptDataFile, match=says) as caught:
         files.content_of(item_for())
-    message = str(caught.value)
-    assert str(path) in message and "replace it, or delete it" in message
-    assert item_for().sha256 in message and hashlib.sha256(content).hexdigest() in message
-
-
-def test_truncated_gzip_is_refused(tmp_path, empty_home, monkeypatch):
-    monkeypatch.setenv("RCPKG_DATA", str(tmp_path / "raw"))
-    put(tmp_path / "raw", gzip.compress(CONTENT)[:-10], "toy/toy.data.gz")
-    with pytest.raises(CorruptDataFile, match="not a complete gzip file"):
-        files.content_of(item_for())
-
-
-def test_corrupt_cache_names_its_remedy(empty_home):
-    put(empty_home, CONTENT[:100])
-    with pytest.raises(CorruptDataFile, match="delete it to have it downloaded"):
-        files.content_of(item_for())
+    said = [str(path)] if path.suffix == ".gz" else [str(path), item_for().sha256, hashlib.sha256(content).hexdigest()]
+    assert [part for part in said if part not in str(caught.value)] == []
 
 
 # Downloading --------------------------------------------------------------------------------------

@@ -648,10 +648,3 @@ def test_scorecard_says_why(card):
     assert (card.section[card.verdict == "differs: explained"] != "").all()
     reasons = card[card.verdict == "not attempted"]
     assert (reasons.why != "").all() and NO_PROTOCOL not in set(reasons.why[reasons.source.str.startswith("rc")])
-
-
-def test_sections_that_explain_exist():
-    labels = set(scorecard._rules("explanations.csv").section)
-    pages = [*(ROOT / "book").glob("*.md"), *(ROOT / "chapters").glob("*.ipynb")]
-    text = "".join(page.read_text() for page in pages)
-    assert all(f"({label})=" in text for label in labels)

@@ -123,15 +123,6 @@ def test_impossible_projection_is_an_error():
     refused("one constraint a row", divergences["squared"].project, [1.0, 1.0], [[1.0, 1.0]], [1.0, 2.0])
 
 
-@each_divergence
-def test_batches_broadcast(d):
-    x, y = draw(d, 6, 29), draw(d, 4, 30)
-    table = d(x[:, None], y[None])
-    assert table.shape == (6, 4)
-    np.testing.assert_allclose(table, d.pairwise(x, y))
-    np.testing.assert_allclose(table[2, 3], d(x[2], y[3]))
-
-
 # ---- values and boundaries ---------------------------------------------------------------------------------
 
 
@@ -227,12 +218,6 @@ def test_gaussian_kl_against_quadrature():
     one = integrate.quad(lambda t: wide.pdf(t) * (wide.logpdf(t) - standard.logpdf(t)), -40, 40)
     assert gaussian_kl([1.0], [[4.0]], [0.0], [[1.0]]) == pytest.approx(one[0], rel=1e-8)
     assert gaussian_kl(np.zeros((4, 2)), cov_0, mean_1, cov_1).shape == (4,)
-
-
-# ---- converses ---------------------------------------------------------------------------------------------
-
-
-# ---- chapter 2: principles of estimation -------------------------------------------------------------------
 
 
 # ---- scikit-learn ------------------------------------------------------------------------------------------

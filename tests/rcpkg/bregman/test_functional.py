@@ -122,26 +122,6 @@ def test_squared_bias_has_no_dual():
     assert np.abs(f - g).max() > 0.1
 
 
-# ---- the mean as minimiser ---------------------------------------------------------------------------------
-
-
-@each_divergence
-def test_variations_of_the_risk_a18_to_a30(d):
-    """(A.23): dJ[g; a] = -d2phi[g; EF - g, a]; (A.29)-(A.30): at the mean, d2J = d2phi > 0."""
-    random = RandomFunction(functions(6, 24), np.ones(6))
-    mean, (g, a) = random.mean(INTERVAL), functions(2, 25)
-
-    def risk(at):
-        return random.expected_divergence(d, at, INTERVAL)
-
-    h = 1e-5
-    slope = (risk(g + h * a) - risk(g - h * a)) / (2 * h)
-    assert slope == pytest.approx(-d.second_derivative(g, mean - g, a, INTERVAL), rel=1e-6)
-    h = 1e-3
-    bend = (risk(mean + h * a) + risk(mean - h * a) - 2 * risk(mean)) / h**2
-    assert bend == pytest.approx(d.second_derivative(mean, a, a, INTERVAL), rel=1e-4)
-
-
 # ---- measures ----------------------------------------------------------------------------------------------
 
 

@@ -227,11 +227,6 @@ def test_each_capability_is_one_of_some_family(capability):
     assert [name for name, model in ML.items() if can(model, capability)]
 
 
-def test_what_it_lacks_is_named(rows):
-    with pytest.raises(ValueError, match="target='nested' needs nested_parameters, which PoissonFamily does not give"):
-        RiskCalibration(PoissonNB(), target="nested").fit(*rows)
-
-
 def test_scikit_learn_accepts_it():
     excused = {"check_decision_proba_consistency": "feeds negative numbers to a model of counts"}
     check_estimator(PoissonNB(), on_skip=None, expected_failed_checks=excused)

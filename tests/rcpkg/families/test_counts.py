@@ -41,7 +41,6 @@ from rcpkg import (
     RiskCalibration,
     SharedVarianceGaussianNB,
     SoftErrorCalibration,
-    Statistics,
 )
 from rcpkg.calibration import Batches, Fixed, HeldOut, Objective
 from rcpkg.families import safe_counts, states
@@ -104,20 +103,6 @@ def test_fixed_steps_take_missing_values(learner):
     assert np.isfinite(model.history_.log_loss).all()
     if learner is RiskCalibration:
         assert model.history_.log_loss.is_monotonic_decreasing
-
-
-def test_conditional_likelihood_of_missing_values_is_not_concave():
-    """log [cosh t / (cosh t + 1)] of a row without the feature: parameters (t, -t) in class 0, zero in class 1."""
-    family = CategoricalNB(n_states=2).fit([[0], [1], [0], [1]], [0, 0, 1, 1]).family_
-
-    def log_posterior(value):
-        etas = [Statistics(count=np.zeros(2), cells=np.array([[t, -t], [0.0, 0.0]])) for t in (-1.0, 0.0, 1.0)]
-        joint = np.array([family.log_joint(np.array([[value]]), family.from_natural(eta))[0] for eta in etas])
-        return joint[:, 0] - np.logaddexp(*joint.T)
-
-    missing, known = log_posterior(np.nan), log_posterior(0.0)
-    assert_allclose(missing, np.log(np.cosh([-1, 0, 1]) / (np.cosh([-1, 0, 1]) + 1)))
-    assert np.diff(missing, 2) > 0.1 and np.diff(known, 2) < -0.1
 
 
 # Text ----------------------------------------------------------------------------------------------------------------
@@ -207,20 +192,6 @@ def test_products_take_text_beside_numbers():
 # New states ----------------------------------------------------------------------------------------------------------
 
 
-@STRENGTHS
-@pytest.mark.parametrize("naive_bayes", [CategoricalNB, StrictCategoricalNB])
-def test_states_that_come_later_are_learnt(strength, naive_bayes):
-    X, y = categorical_rows(n_states=(2, 3, 9))
-    order = np.argsort(X[:, 2], kind="stable")
-    model = naive_bayes(prior_strength=strength)
-    for rows in np.array_split(order, 6):
-        model.partial_fit(X[rows], y[rows], classes=[0, 1, 2])
-    whole = naive_bayes(prior_strength=strength).fit(X, y)
-    assert_array_equal(model.n_states_, whole.n_states_)
-    assert_allclose(model.statistics_.cells, whole.statistics_.cells)
-    assert_allclose(model.parameters_.log_prob, whole.parameters_.log_prob, atol=1e-12)
-
-
 def test_names_that_come_later_are_learnt():
     later = pd.DataFrame({"colour": ["amber", "red"], "size": ["2", "10"]})
     table, y = pd.concat([COLOURS, later], ignore_index=True), [*KINDS, 0, 1]
@@ -255,17 +226,6 @@ def test_conversion_from_alpha(alpha):
     expected = sk_nb.CategoricalNB(alpha=alpha).fit(X, y).predict_log_proba(X)
     for model in ProductModel(blocks), CategoricalNB(prior_strength=strengths):
         assert_allclose(model.fit(X, y).predict_log_proba(X), expected, atol=1e-10)
-
-
-@pytest.mark.parametrize("model", [CategoricalNB, BernoulliNB])
-def test_a_strength_for_each_feature(model):
-    X, y = categorical_rows(n_states=(2, 2, 2))
-    one = model(prior_strength=3.0, class_prior_strength=0.0).fit(X, y)
-    same = model(prior_strength=[3.0, 3.0, 3.0]).fit(X, y)
-    assert_allclose(same.predict_log_proba(X), one.predict_log_proba(X), atol=1e-12)
-    assert RiskCalibration(same).fit(X, y).converged_
-    for strength, message in ([1.0, 2.0], "must hold 3 numbers"), ([1.0, -2.0, 1.0], "numbers >= 0"):
-        refused(f"prior_strength must .*{message}|prior_strength {message}", model(prior_strength=strength).fit, X, y)
 
 
 # Sparse rows ---------------------------------------------------------------------------------------------------------

@@ -125,23 +125,6 @@ def test_a_row_without_any_value_gets_the_class_weights(model):
     assert_allclose(model.conditional_mean(nothing)[0], weights @ means)
 
 
-def test_decisions_of_least_expected_cost(model):
-    Z = gaps()
-    P = model.predict_proba(Z)
-    cost = COST if getattr(model, "cost", None) is not None else 1 - np.eye(3)
-    assert_array_equal(model.predict(Z), np.argmin(P @ cost.T, axis=1))
-
-
-def test_mean_of_posteriors_over_what_is_missing_is_the_posterior(model):
-    """E[p(y | x_S, x_j) | x_S] = p(y | x_S)."""
-    row = X[7].copy()
-    row[2] = np.nan
-    _, weights, rows = completed(model, row, 1)
-    density = weights * np.exp(model.score_samples(rows))
-    row[1] = np.nan
-    assert_allclose(density @ model.predict_proba(rows) / density.sum(), model.predict_proba(row[None])[0], rtol=1e-6)
-
-
 @pytest.mark.parametrize("method", ["predict", "predict_proba", "score_samples", "conditional_mean"])
 def test_infinity_and_overflow_are_refused(model, method):
     for bad, message in ((np.inf, "infinity"), (-np.inf, "infinity"), (1e200, "1e.200 in feature 2")):

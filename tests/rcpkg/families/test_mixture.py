@@ -19,7 +19,6 @@ from rcpkg import (
     QDA,
     TAN,
     CategoricalNB,
-    ConditionalLikelihood,
     GaussianNB,
     Mixture,
     ProductModel,
@@ -30,7 +29,6 @@ from rcpkg import (
 from rcpkg.calibration import Safe, climb
 from rcpkg.calibration.objective import Objective
 from rcpkg.calibration.stops import Converged
-from rcpkg.capabilities import Unsupported
 from rcpkg.families import one_hot
 
 BLOCKS = [("codes", CategoricalNB(prior_strength=1.0), [0, 1]), ("sizes", GaussianNB(), [2, 3])]
@@ -184,15 +182,6 @@ def test_marginals_of_gappy_categories_are_sums_over_all_states(name):
             assert_allclose(np.asarray(means[j])[0], expected, atol=1e-10)
 
 
-def test_conditional_mean_of_numbers_by_quadrature():
-    model = mixture("QDA").fit(*table(n=200))
-    grid = np.linspace(-12, 14, 4001)
-    rows = np.column_stack([np.full_like(grid, 0.7), grid])
-    p = np.exp(model.score_samples(rows))
-    assert_allclose(model.conditional_mean([[0.7, np.nan]])[0], [0.7, (p @ grid) / p.sum()], atol=1e-8)
-    assert_allclose(np.log(np.trapezoid(p, grid)), model.score_samples([[0.7, np.nan]])[0], atol=1e-8)
-
-
 @pytest.mark.parametrize("shared", [False, True], ids=["own", "shared"])
 @pytest.mark.parametrize("name", ["QDA", "ProductModel"])
 def test_samples_have_the_mean_statistics_of_the_model(name, shared):
@@ -316,11 +305,6 @@ def test_blocks_of_rows(name):
 )
 def test_refusals_name_the_remedy(model, message):
     refused(message, model.fit, *table())
-
-
-def test_conditional_likelihood_is_unsupported():
-    with pytest.raises(Unsupported):
-        ConditionalLikelihood(mixture("QDA")).fit(*table())
 
 
 def test_responsibilities_are_a_hidden_category():

@@ -5,8 +5,7 @@ import itertools
 import numpy as np
 import pytest
 from model_cases import categorical_rows, network_rows, random_direction, refused
-from numpy.testing import assert_allclose, assert_array_equal
-from scipy.sparse import csr_array
+from numpy.testing import assert_allclose
 from scipy.special import logsumexp
 from sklearn.base import clone
 from sklearn.metrics import mutual_info_score
@@ -14,7 +13,6 @@ from sklearn.metrics import mutual_info_score
 from rcpkg import (
     QDA,
     TAN,
-    BernoulliNB,
     CategoricalNB,
     ConditionalLikelihood,
     KDependenceBayes,
@@ -264,21 +262,6 @@ def test_ties_go_to_the_first_feature():
     assert KDependenceBayes(k=2).fit(X, y).parents_[5] == []  # one state tells nothing
 
 
-def test_two_states_are_binary_features():
-    """Of which only the ones are stored: the same model, rows with gaps among them."""
-    X, y = categorical_rows()
-    X = np.minimum(X, 1)
-    gaps = np.where(np.random.default_rng(1).uniform(size=X.shape) < 0.2, np.nan, X)
-    for strength in (0.0, 1.0):
-        states = CategoricalNB(n_states=2, prior_strength=strength).fit(gaps, y)
-        for rows in (gaps, csr_array(gaps)):
-            binary = BernoulliNB(prior_strength=strength).fit(rows, y)
-            assert_allclose(binary.statistics_.cells, states.statistics_.cells, atol=1e-12)
-            assert_allclose(binary.predict_log_proba(rows), states.predict_log_proba(gaps), atol=1e-12)
-            for ours, theirs in zip(binary.sample(9, random_state=0), states.sample(9, random_state=0)):
-                assert_array_equal(ours, theirs)
-
-
 @pytest.mark.parametrize("strength", [0.0, 1e-9])
 @pytest.mark.parametrize(
     "model", [CategoricalNB(n_states=3), TAN(n_states=3), KDependenceBayes(k=0, n_states=3)], ids=repr
@@ -295,20 +278,6 @@ def test_a_feature_without_a_value_in_a_class_is_uniform_there(model, strength):
 
 
 # Training rows -------------------------------------------------------------------------------------------------------
-
-
-def test_families_count_where_they_are_known():
-    """A table is that of the rows in which all of its family is known."""
-    X, y = network_rows()
-    gaps = X.copy()
-    gaps[::3, 1] = np.nan
-    model = KDependenceBayes(structure=FORK).fit(gaps, y)
-    whole = KDependenceBayes(structure=FORK).fit(X, y)
-    left = KDependenceBayes(structure=FORK, n_states=STATES).fit(X[~np.isnan(gaps[:, 1])], y[~np.isnan(gaps[:, 1])])
-    for j, (a, b, c) in enumerate(
-        zip(*(m.family_.families_.split(m.parameters_.log_prob) for m in (model, whole, left)))
-    ):
-        assert_allclose(a, c if j == 1 else b)
 
 
 def test_the_first_rows_of_partial_fit_decide_on_the_structure():
@@ -360,15 +329,6 @@ def test_safe_steps_on_a_curved_network():
     assert totals.min() > 1e-3
     fixed = RiskCalibration(KDependenceBayes(structure=CURVED), step=Fixed(0.05), max_iter=5)
     assert fixed.fit(X, y).history_.log_loss.iloc[-1] < losses[0]
-
-
-@pytest.mark.parametrize("target", ["pooled", "generative", "grand", "nested"])
-def test_curved_networks_have_no_targets(target):
-    X, y = network_rows()
-    model = KDependenceBayes(structure=CURVED)
-    with pytest.raises(ValueError, match=r"target_weight > 0 needs mean_parameters and .*, which KDependenceFamily"):
-        RiskCalibration(model, target=target, target_weight=1.0).fit(X, y)
-    refused(r"ConditionalLikelihood needs .*, which KDependenceFamily", ConditionalLikelihood(model).fit, X, y)
 
 
 # Nested targets ------------------------------------------------------------------------------------------------------

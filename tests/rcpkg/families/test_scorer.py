@@ -23,7 +23,6 @@ from rcpkg import (
     TAN,
     BernoulliNB,
     CategoricalNB,
-    ConditionalLikelihood,
     GaussianNB,
     KDependenceBayes,
     ProductModel,
@@ -31,7 +30,6 @@ from rcpkg import (
     RiskCalibrationCV,
     Scorer,
 )
-from rcpkg.families import Unsupported
 
 pl, pa = pytest.importorskip("polars"), pytest.importorskip("pyarrow")
 FROZEN = [name for name in MODELS if not name.startswith("Multinomial")]
@@ -63,12 +61,6 @@ def test_a_scorer_keeps_the_factors_of_so_many_patterns(monkeypatch):
     for row in with_holes(X[:24]):
         assert_array_equal(scorer.predict_proba(row), model.predict_proba(row[None])[0])
     assert scorer._parts[0][0].marginals.kept.cache_info().currsize == 2
-
-
-@pytest.mark.parametrize("learner", [RiskCalibration, RiskCalibrationCV, ConditionalLikelihood])
-def test_a_calibrated_model_is_frozen_too(learner):
-    X, y = gaussian_rows(n=300, r=3)
-    assert_same_bits(learner(QDA()).fit(X, y), with_holes(X[:9]))
 
 
 def test_networks_that_are_not_decomposable_and_features_that_do_not_vary():
@@ -229,8 +221,3 @@ def test_json_is_strict_and_of_one_format():
     assert content["format"] == "rcpkg-scorer/1" and content["classes"] == [0, 1, 2]
     refused("format", Scorer, content | {"format": "other"})
     refused("row must have 3 features; got 2", model.scorer().predict_proba, [0, 1])
-
-
-def test_what_has_no_scorer_says_so():
-    with pytest.raises(Unsupported, match="a scorer needs frozen"):
-        fitted("MultinomialNB").model.scorer()

@@ -177,19 +177,6 @@ def test_models_tie_by_costs_of_any_unit():
 # ---------------------------------------------------------------- BDA7
 
 
-def test_diagonal_seeds_do_not_see_the_scale_of_the_features():
-    X, y = small_problem(n=60)
-    scale = 10.0 ** np.array([-6, 6, 0, 3, -3])
-    plain, scaled = (BDA7().fit(Z, y) for Z in (X, X * scale))
-    assert_allclose(plain.cv_errors_[:, :6], scaled.cv_errors_[:, :6])
-    for k, seed in enumerate(("diag_class", "diag_pooled")):
-        a, b = (BayesianQDA(seed=seed, dof=7 + k).fit(Z, y) for Z in (X, X * scale))
-        assert_allclose(a.predict_proba(X), b.predict_proba(X * scale), rtol=1e-7, atol=1e-12)
-    common = BDA7().fit(X * 1e-6, y)  # one scale for all features: all seven seeds are equivariant
-    assert_allclose(common.cv_errors_, plain.cv_errors_)
-    assert (common.predict(X * 1e-6) == plain.predict(X)).all()
-
-
 def test_constant_features_leave_the_trace_seed():
     """A feature without variance within classes makes every diagonal seed singular: those models err on every row."""
     X, y = small_problem(n=50)

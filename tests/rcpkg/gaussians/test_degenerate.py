@@ -39,12 +39,6 @@ FULL = ["QDA", "LDA"]
 RECOMMENDED = {"step": "safe", "stopping": "none", "target_weight": 3.0}
 
 
-def one_row_of_a_class():
-    X, y = load_wine(return_X_y=True)
-    keep = np.append(np.flatnonzero(y < 2), 150)
-    return X[keep], y[keep]
-
-
 DEGENERATE = {
     "digits": lambda: load_digits(return_X_y=True),
     "redundant": lambda: make_classification(n_samples=400, n_features=20, random_state=0),
@@ -89,18 +83,6 @@ def test_stored_log_losses_on_degenerate_rows():
     assert len(table) == 4 * 4 * table.dataset.nunique() == 160
     learnt = table[table.learner.isin(["calibrated", "recipe"])].dropna()
     assert np.abs(learnt.log_loss - learnt.without_useless_columns).max() < 0.02
-
-
-@pytest.mark.parametrize("model", [*GAUSSIAN.values(), RiskCalibration.as_published(QDA(), **RECOMMENDED)], ids=repr)
-def test_a_class_of_one_row(model):
-    X, y = one_row_of_a_class()
-    rest = load_wine(return_X_y=True)
-    fit = clone(model).fit(X, y)
-    assert np.isfinite(fit.predict_log_proba(rest[0])).all()
-    assert fit.predict(X[-1:]) == 2
-    pair = y < 2
-    others = fit.predict_proba(X[pair])[:, :2]
-    assert log_loss(y[pair], others / others.sum(axis=1, keepdims=True)) < 0.1
 
 
 @pytest.mark.parametrize("name", FULL)
@@ -360,27 +342,6 @@ def test_large_and_small_numbers(name, power):
         for learner in (clone(GAUSSIAN[name]), RiskCalibration.as_published(GAUSSIAN[name], max_iter=5, **RECOMMENDED)):
             fit, plain = clone(learner).fit(Z, y), clone(learner).fit(X, y)
             assert_allclose(fit.predict_proba(Z), plain.predict_proba(X), atol=1e-8)
-
-
-# Missing values ------------------------------------------------------------------------------------------------------
-
-
-def missing_rows():
-    X, y = gaussian_rows()
-    X[np.random.default_rng(0).uniform(size=X.shape) < 0.15] = np.nan
-    return X, y
-
-
-def test_moments_are_those_of_the_values_seen():
-    X, y = missing_rows()
-    model = GaussianNB().fit(X, y)
-    assert_allclose(model.means_, [np.nanmean(X[y == c], axis=0) for c in range(3)])
-    assert_allclose(model.covariances_, [np.nanvar(X[y == c], axis=0) for c in range(3)])
-    complete, _ = gaussian_rows()
-    for first, rest in ((complete[:45], X[45:]), (X[:45], complete[45:])):
-        parts = GaussianNB().partial_fit(first, y[:45], classes=[0, 1, 2]).partial_fit(rest, y[45:])
-        whole = GaussianNB().fit(np.vstack([first, rest]), y)
-        assert_allclose(parts.predict_proba(X), whole.predict_proba(X), atol=1e-10)
 
 
 # LDA as a linear model; decision functions ---------------------------------------------------------------------------

@@ -17,7 +17,6 @@ from rcpkg.gaussians import (
     Sample,
     Seed,
     class_statistics,
-    grid_log_predictive,
     grid_log_predictive_loo,
     log_predictive,
     posterior_dof,
@@ -193,21 +192,3 @@ def test_closed_form_loo_of_one_class(n, d, seed):
         rest = class_statistics(np.delete(X, i, axis=0), np.zeros(n - 1, dtype=int), 1)
         refit = log_predictive(X[i : i + 1], n - 1.0, rest.means[0], rest.scatters[0], seed=B, dof=d + 3.0)
         assert_allclose(ours[i], refit[0], rtol=1e-9, atol=1e-9)
-
-
-def test_grid_log_predictive_equals_the_single_model():
-    X, y, r, d = breaking_problem(0)
-    statistics = class_statistics(X, y, r)
-    new = np.random.default_rng(1).normal(size=(5, d))
-    grid = grid_log_predictive(new, statistics, [d, 2.0 * d], ALL_SEEDS)
-    for a, q in enumerate((d, 2.0 * d)):
-        for b, rule in enumerate(ALL_SEEDS):
-            for h in range(r):
-                try:
-                    one = log_predictive(
-                        new, statistics.counts[h], statistics.means[h], statistics.scatters[h],
-                        seed=seed_matrix(rule, q, statistics, h), dof=q,
-                    )  # fmt: skip
-                except PredictiveNotDefined:
-                    one = np.full(5, -np.inf)
-                assert_allclose(grid[a, b, :, h], one, rtol=1e-10)
