@@ -227,6 +227,7 @@ class Conditional(Smooth):
     lacks_states = False  # whether some rows of sparse features stand for all
     _held, _passes = None, 0  # what stands for H, and how many passes it has served
     _parts: tuple[Array, Array, Array] | None = None  # the last z of a Hessian with a target, and C and m̄ I there
+    _part: "Conditional | None" = None  # on the rows of the curvature, if these are some; in a cycle memory would stay
 
     def __init__(self, objective: Objective, l2: float = 0.0) -> None:
         F, family = objective, objective.family
@@ -261,6 +262,11 @@ class Conditional(Smooth):
         """Number of rows."""
         return len(self.data.y)
 
+    @property
+    def part(self) -> "Conditional":
+        """The same on the rows of which the curvature is made."""
+        return self._part or self
+
     def _choose_curvature(self) -> None:
         """Dense, of some of the rows, of each class alone, or its diagonal."""
         n, K = len(self.data.y), self.width
@@ -268,8 +274,7 @@ class Conditional(Smooth):
         self.by_class = self.r * (K + (self.form.map.n_shared if self.joint else 0)) ** 2 <= KEPT
         if self.joint and not (self.by_class or self.dense):
             raise Unsupported(f"{K} features of {self.r} classes are more than its Hessians are made for")
-        self.part, least = self, SAMPLE * (p if self.dense else K)
-        self.exact = self.dense
+        least, self.exact = SAMPLE * (p if self.dense else K), self.dense
         self.stint = STINT * K * (self.data.free if self.dense else 1)  # by their multiplications
         # L-BFGS makes up for the rows that a sample lacks, and, where a ridge bends all directions, for classes that do
         # not act apart: on pendigits and letter a fifth faster, as the race asks for; else conjugate gradients
@@ -278,11 +283,12 @@ class Conditional(Smooth):
             index, weight = stratified(self.data, least, SAMPLE * K)
             if len(index) < n:
                 self.lacks_states = self.dense and self.data.features.sparse
-                self.part, self.exact = self.on(index, weight), False
+                self._part, self.exact = self.on(index, weight), False
                 if self.lacks_states:  # L-BFGS for as long as ten Hessians of all rows take
                     self.stint *= n * K / self.data.features.entries  # a pass has fewer multiplications
                     self.patience = self.stint / ROUGH
                 self.stint *= len(index) / n
+        self.data.keeps = self.exact and not self.data.features.sparse
 
     def on(self, index: NDArray[np.intp], weight: Array) -> "Conditional":
         """The same on some rows, that count by ``weight``, as exact as these few can be."""
@@ -292,13 +298,13 @@ class Conditional(Smooth):
         if self.lacks_states:  # a ridge of these rows bends what others show: on census-income without a penalty L-BFGS
             # reaches the optimum in 4 s, and Hessians of all rows in 60 s
             part.data.l2 = self.data.l2 or ROUGH * self.rows / len(index)
-        part.part, part.exact, part._held, part._at, part._parts = part, self.dense, None, None, None
+        part._part, part.exact, part._held, part._at, part._parts = None, self.dense, None, None, None
         return part
 
     def by_all_rows(self) -> "Conditional":
         """The same with the Hessian of all rows in the place of that of some."""
         whole = copy(self)
-        whole.part, whole.exact = whole, True
+        whole._part, whole.exact = None, True
         return whole
 
     def with_weight(self, b: float) -> "Conditional":
@@ -309,10 +315,7 @@ class Conditional(Smooth):
         other.target, other.size = other.source.target, other.source.size
         other.data = copy(self.data)
         other.data.total = other.size
-        if self.part is not self:
-            other.part = self.part.with_weight(b)
-        else:
-            other.part = other
+        other._part = self._part and self._part.with_weight(b)
         return other
 
     # --- coordinates --------------------------------------------------------------------------------------------------

@@ -377,7 +377,7 @@ def covariances_of_scores(point: Iterate, features: Array, index: NDArray[np.int
     n, free, K = len(index), F.data.free, F.width
     if isinstance(curvature, Woodbury):
         return curvature.covariances_of_scores(features, index)
-    if not curvature.ends:
+    if len(curvature.factors) == 1:
         # scores are the last coordinates, whose part of L alone whitens them, and those of a class begin with zeros,
         # which stay: a few classes at a time spare half of the work where it is large
         factor, first = curvature.factors[0], F.of_scores.start

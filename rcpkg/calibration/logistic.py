@@ -1,13 +1,15 @@
 """The conditional log-likelihood as a function of coefficients B: multinomial logistic regression on features φ(x)."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple
+from functools import cached_property
+from itertools import accumulate, pairwise, repeat
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rcpkg.base import Array
-from rcpkg.calibration.features import FeatureBlock, Features, gram, products, squared, weighted_sums
+from rcpkg.calibration.features import Features, gram, products, squared, weighted_sums
 from rcpkg.calibration.rules import Losses
 from rcpkg.linalg import AT_A_TIME, JITTER, ROUNDING, Factored, jittered_cholesky, slices
 
@@ -73,6 +75,8 @@ class LogisticObjective:
     """
 
     sampled = False  # whether the rows stand for more
+    keeps = False  # whether the Hessian at the V of the last pass is to come, for which the posteriors there are kept
+    _kept: tuple[Any, list[Array]] = None, []
 
     def __init__(
         self,
@@ -109,17 +113,19 @@ class LogisticObjective:
     def __call__(self, V: Array) -> Evaluation:
         """One pass over the rows."""
         gradient, sums, separated = np.zeros(V.shape), np.zeros(3), True
-        lacking = self.r - self.free
+        lacking, kept = self.r - self.free, []
         for rows, block in self.features.blocks():
             y, weight = self.y[rows], None if self.weight is None else self.weight[rows]
             W, labelled = posteriors(products(V, block), y, self.r)
             of_block, right = row_sums(W, labelled, y, self.r, weight)
             sums += of_block
             separated = separated and right
+            kept += [W.copy()] if self.keeps else []
             W[y[labelled.columns] - lacking, labelled.columns] -= 1
             if weight is not None:
                 W *= weight
             gradient += weighted_sums(W, block)
+        self._kept = V, kept
         losses = Losses(*(sums / self.rows_weight).tolist())
         penalty, pull = self.penalty(V)
         value = losses.log_loss * (self.rows_weight / self.total) + penalty
@@ -138,23 +144,25 @@ class LogisticObjective:
             value = 0.5 * float(np.vdot(share, slopes))
             return np.inf if np.isnan(value) else value, share @ M.T if matrix else share * M
 
-    def penalty_matrix(self) -> Array:
-        """l2 M Mᵀ / m, the Hessian of the penalty of one class, but for ``between``."""
-        return self.l2 / self.total * (self.ridge @ self.ridge.T if self.ridge.ndim == 2 else np.diag(self.ridge))
+    @cached_property
+    def ridge_square(self) -> Array:
+        """M Mᵀ."""
+        return self.ridge @ self.ridge.T if self.ridge.ndim == 2 else np.diag(self.ridge)
 
     def losses(self, V: Array) -> Array:
         """−log p(y | x) of each row."""
         blocks = self.features.blocks()
         return np.concatenate([posteriors(products(V, block), self.y[rows], self.r)[1].loss for rows, block in blocks])
 
-    def _posteriors(self, V: Array) -> Iterator[tuple[slice, FeatureBlock, Array]]:
-        for rows, block in self.features.blocks():
-            yield rows, block, posteriors(products(V, block), self.y[rows], self.r)[0]
+    def _posteriors(self, V: Array, blocks: Iterable[tuple[slice, Any]]) -> Iterator[tuple[slice, Any, Array]]:
+        known = self._kept[1] if self.keeps and (self._kept[0] == V).all() else repeat(None)
+        for (rows, block), P in zip(blocks, known):
+            yield rows, block, posteriors(products(V, block), self.y[rows], self.r)[0] if P is None else P
 
     def diagonal(self, B: Array) -> Array:
         """The diagonal of the Hessian of f at B, shape (r, p)."""
         h = np.zeros_like(B)
-        for rows, block, P in self._posteriors(B):
+        for rows, block, P in self._posteriors(B, self.features.blocks()):
             h += weighted_sums(P * (1 - P) * self._counting(rows), squared(block))
         squares = np.einsum("jk,jk->j", self.ridge, self.ridge) if self.ridge.ndim == 2 else self.ridge
         return (h + self.l2 * np.outer(self.between.diagonal(), squares)) / self.total
@@ -165,7 +173,7 @@ class LogisticObjective:
             equal = np.full((self.free, 1), 1 / self.r)
             P_of_blocks = [equal for _ in self.features.slices]
         else:
-            P_of_blocks = [P for _, _, P in self._posteriors(V)]
+            P_of_blocks = [P for _, _, P in self._posteriors(V, self.features.blocks())]
 
         def product(D: Array) -> Array:
             out = np.zeros_like(D)
@@ -192,24 +200,23 @@ class LogisticObjective:
         """The Hessian of the mean log-loss at V, or, for None, at equal posteriors: `conditional_information` of all
         classes but the first, or of each in V."""
         k = self.r - 1 if full else self.free
-        weighted = ((rows, block, self._counting(rows) / self.total) for rows, block in self.features.dense_blocks())
+        blocks = self.features.dense_blocks()
         if V is None:  # one matrix for all classes
-            G = sum(gram(block, weight) for _, block, weight in weighted)
+            G = sum(gram(block, self._counting(rows) / self.total) for rows, block in blocks)
             between = (np.eye(k) - 1 / self.r) / self.r
-            return np.einsum("ab,jl->ajbl", between, G) if full else np.repeat(between[:1, :1, None] * G, k, axis=0)
-        blocks = (
-            (block, posteriors(products(V, block), self.y[rows], self.r)[0][-k:], weight)
-            for rows, block, weight in weighted
+            return between[:, None, :, None] * G[:, None] if full else np.repeat(between[:1, :1, None] * G, k, axis=0)
+        weighted = (
+            (block, P[-k:], self._counting(rows) / self.total) for rows, block, P in self._posteriors(V, blocks)
         )
-        return conditional_information(blocks, k, self.features.width, full, negligible)
+        return conditional_information(weighted, k, self.features.width, full, negligible)
 
     def curvature(self, V: Array | None, full: bool = True, negligible: float = 0.0) -> Array:
         """The Hessian of f, as a matrix, or, unless ``full``, its diagonal blocks, one for each row of V; like
         `information`."""
         H = self.information(V, full, negligible)
         if self.l2:
-            penalty = self.penalty_matrix()
-            H += np.einsum("ab,jl->ajbl", self.between, penalty) if full else self.between[0, 0] * penalty
+            penalty = self.l2 / self.total * self.ridge_square
+            H += self.between[:, None, :, None] * penalty[:, None] if full else self.between[0, 0] * penalty
         return H.reshape(len(H) * self.features.width, -1) if full else H
 
 
@@ -217,18 +224,17 @@ class Curvature(NamedTuple):
     """H = LLᵀ, which may be singular but for rounding, by the factors of its diagonal blocks."""
 
     factors: Sequence[Factored]
-    ends: Sequence[int] = ()  # of the blocks but the last
+    places: Sequence[slice]  # of the blocks
 
     @classmethod
     def from_blocks(cls, blocks: Sequence[Array]) -> "Curvature":
         """That with these diagonal blocks."""
-        factors = [jittered_cholesky(block, JITTER[1:]) for block in blocks]
-        return cls(factors, np.cumsum([len(block) for block in blocks])[:-1].tolist())
+        ends = accumulate(map(len, blocks), initial=0)
+        return cls([jittered_cholesky(block, JITTER[1:]) for block in blocks], [slice(*b) for b in pairwise(ends)])
 
     def solve(self, g: Array) -> Array:
         """H⁻¹g."""
-        parts = np.split(g, self.ends)
-        return np.concatenate([factor.solve(part) for factor, part in zip(self.factors, parts)])
+        return np.concatenate([factor.solve(g[place]) for factor, place in zip(self.factors, self.places)])
 
 
 class Diagonal(NamedTuple):

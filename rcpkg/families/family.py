@@ -212,7 +212,7 @@ class Family(ClassPrior):
             return np.log(priors)
 
     def _check_positive(self, count: Array) -> None:
-        if not np.all(count > 0):
+        if not (count > 0).all():
             y = int(np.argmin(count))
             raise InvalidStatistics(
                 f"{self._class_name(y)} has weight {count[y]:.6g}; each class needs a positive one: "

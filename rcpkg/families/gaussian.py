@@ -21,7 +21,7 @@ from rcpkg.families.gaussian_prior import GaussianParameters, GaussianPrior, per
 from rcpkg.families.portions import has_gaps
 from rcpkg.families.statistics import Statistics
 from rcpkg.gaps import gappy
-from rcpkg.linalg import AT_A_TIME, EPS, IN_CACHE, LOG_2PI, LOG_ROUNDING, slices
+from rcpkg.linalg import AT_A_TIME, EPS, IN_CACHE, LOG_2PI, LOG_ROUNDING, extremes, slices
 from rcpkg.rows import Rows
 
 
@@ -60,7 +60,7 @@ class GaussianFamily(GaussianPrior):
     def prepare(self, X: Array) -> None:
         super().prepare(X)
         missing = np.isnan(X)
-        unseen = missing.all(axis=0)
+        unseen = missing.all(axis=0) if missing[0].any() else missing[0]
         check_number("singular_ridge", self.singular_ridge, 0)
         if unseen.any():
             if not self.singular_ridge:
@@ -76,12 +76,12 @@ class GaussianFamily(GaussianPrior):
         self.origin_, varies = self._origin_of(X)
         if self.singular_ridge:
             self.varying_ = varies
-        self._incomplete = bool(missing[:, self.varying_].any()) and self.independent
+        self._incomplete = self.independent and bool(missing[:, self.varying_].any())
         self.origin_[unseen] = np.nan  # which no row tells
 
     def _origin_of(self, X: Array) -> tuple[Array, NDArray[np.bool_]]:
         """A point amid the rows, and which features vary; refuses differences that cannot be squared."""
-        low, high = X.min(axis=0), X.max(axis=0)
+        low, high = extremes(X)
         with np.errstate(over="ignore"):
             width = high - low
         self._check_range(width, (width > LARGEST) | ((width > 0) & (width < LEAST_SPREAD)))
@@ -125,10 +125,10 @@ class GaussianFamily(GaussianPrior):
         return super()._feature_name(int(np.flatnonzero(self.varying_)[j]) if hasattr(self, "varying_") else j)
 
     def check_complete(self, X: Array) -> None:
-        missing = np.isnan(X).any(axis=0)
+        missing = np.isnan(X)
         if missing.any():
-            j = int(missing.argmax())
-            name = feature_name(self, j) if len(missing) == len(self.varying_) else self._feature_name(j)
+            j = int(missing.any(axis=0).argmax())
+            name = feature_name(self, j) if X.shape[1] == len(self.varying_) else self._feature_name(j)
             raise gaps_refused(name, "impute them")
 
     def same_form(self, other: object) -> bool:
@@ -547,8 +547,9 @@ class GaussianFamily(GaussianPrior):
 def amid(X: Array) -> Array:
     """The mean of rows or, in features in which it lies far off, their median: farther than `FAR_MEAN` times the median
     of the deviations that are not zero."""
-    mean, some = X.mean(axis=0), X[:: -(-len(X) // TYPICAL_ROWS)]
-    median = np.median(some, axis=0)
-    apart, deviations = np.abs(mean - median), np.abs(some - median)
-    small, none = (np.count_nonzero(each, axis=0) for each in (deviations < apart / FAR_MEAN, deviations == 0))
-    return np.where(2 * small > len(some) + none, median, mean)
+    mean, some = X.mean(axis=0), np.ascontiguousarray(X[:: -(-len(X) // TYPICAL_ROWS)].T)
+    n = some.shape[1]  # numpy sorts in a seventh of the time in which it finds medians
+    median = np.sort(some, axis=1)[:, (n - 1) // 2 : n // 2 + 1].mean(axis=1)
+    apart, deviations = np.abs(mean - median), np.abs(some - median[:, None])
+    small, none = (each.sum(axis=1) for each in (deviations < apart[:, None] / FAR_MEAN, deviations == 0))
+    return np.where(2 * small > n + none, median, mean)

@@ -1,6 +1,5 @@
 """Features of Gaussian models, the monomials of first and second degree; their moments."""
 
-from copy import copy
 from typing import Any
 
 import numpy as np
@@ -23,13 +22,13 @@ class Monomials(FeatureMap):
         self, X: Array, origin: Array | float, centre: Array | float, factor: Array | None, form: Blocks
     ) -> None:
         self.n, d = X.shape
-        self.origin, self.shift = origin, np.broadcast_to(origin - centre, d)  # x − c = (x − o) + shift
+        self.origin, self.shift = origin, np.full(d, origin - centre)  # x − c = (x − o) + shift
         self.form, self.full, self.common = form, not form.independent, form.shared
         self.factor = form.from_diagonal(np.ones(d)) if factor is None else factor
         self.inverse = form.inverted(self.factor)
         moved = X - centre
         self.x = np.ascontiguousarray((moved if factor is None else form.transformed(moved, factor.T)).T)
-        self.i, self.j = np.triu_indices(d) if not form.independent else (np.arange(d), np.arange(d))
+        self.i, self.j = np.nonzero(np.tri(d, dtype=bool).T) if self.full else (np.arange(d), np.arange(d))
         self.n_by_class, self.n_shared = (d, len(self.i)) if form.shared else (d + len(self.i), 0)
         self.twice = np.where(self.i == self.j, 1.0, 2.0)
         self.totalled, self.entries = np.arange(self.n_by_class) >= d, float(self.n_by_class * len(X))
@@ -98,11 +97,9 @@ class Monomials(FeatureMap):
         return self._moved(Statistics(count=constant, first=first, second=second), -self.shift)
 
     def ridge(self) -> Array:
-        as_given, d = copy(self), len(self.x)
-        as_given.shift = np.broadcast_to(self.origin, d)
-        as_given.factor = as_given.inverse = self.form.from_diagonal(np.ones(d))
         natural = self.natural(np.zeros(self.n_by_class), np.eye(self.n_by_class), np.zeros(self.n_shared))
-        return as_given.coefficients(natural)[1]
+        as_given = self._moved(natural, np.full(len(self.x), self.origin))
+        return self._join(as_given.first, as_given.second, self.twice)[0]
 
     def moments(self, parameters: Any) -> tuple[Array, Array]:
         mean, S = self._congruent(parameters.mean - self.origin, parameters.covariance, self.factor)
