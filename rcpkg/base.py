@@ -192,7 +192,7 @@ class Classifier(ClassifierMixin, Estimator):
     def _check_rows(self, X: ArrayLike, y: ArrayLike, reset: bool = True) -> tuple[Array, NDArray]:
         """Validated X, and y as labels."""
         X, y = validate(self, X, y, reset=reset)
-        if y.dtype.kind not in "biu" or 2 * len(np.unique(y)) > len(y):  # other integers are labels
+        if y.dtype.kind not in "biu" or 2 * (int(y.max()) - int(y.min()) + 1) > len(y):  # few integers are labels
             check_classification_targets(y)
         return X, y
 

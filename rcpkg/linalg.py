@@ -92,8 +92,7 @@ def slices(n: int, size: int) -> list[slice]:
 
 
 def extremes(X: Array) -> tuple[Array, Array]:
-    """The least and the greatest value of each column; numpy takes five times as long along the rows, if these are
-    short."""
+    """The least and the greatest value of each column; over short rows numpy takes five times as long."""
     parts = (np.ascontiguousarray(X[rows].T) for rows in slices(len(X), max(1, IN_CACHE // X.shape[1])))
     low, high = zip(*((part.min(axis=1), part.max(axis=1)) for part in parts))
     return np.min(low, axis=0), np.max(high, axis=0)
@@ -165,7 +164,7 @@ def jittered_cholesky(A: Array, jitter: Iterable[float] = JITTER) -> Factor:
     for share in jitter:
         R = A * unit
         R *= unit[:, None]
-        np.fill_diagonal(R, 1 + share)
+        R.flat[:: len(R) + 1] = 1 + share
         factor = _scaled(R, scale)
         if factor.pivot:
             return factor

@@ -119,6 +119,7 @@ class Smooth:
     rows, penalised = 1, False  # number of rows; whether f is more than the log-loss
     _at: tuple[Array, Array] | None = None  # the last z of a Hessian, and that
     exact = True  # whether ``curvature`` is the Hessian, and not what stands for it
+    part: "Conditional | None" = None  # the same on the rows of the curvature, where these are some
     size: float
     total_weight: float
     family: Any
@@ -227,7 +228,6 @@ class Conditional(Smooth):
     lacks_states = False  # whether some rows of sparse features stand for all
     _held, _passes = None, 0  # what stands for H, and how many passes it has served
     _parts: tuple[Array, Array, Array] | None = None  # the last z of a Hessian with a target, and C and m̄ I there
-    _part: "Conditional | None" = None  # on the rows of the curvature, if these are some; in a cycle memory would stay
 
     def __init__(self, objective: Objective, l2: float = 0.0) -> None:
         F, family = objective, objective.family
@@ -253,19 +253,17 @@ class Conditional(Smooth):
         self.joint = (
             JointLikelihood(self.form, self.form.sums(F.target.statistics), F.target.size) if F.target else None
         )
-        if self.joint:
-            self._check_model()
+        if self.joint and self.joint.parameters(self.joint.mode) is None:
+            raise Unsupported(
+                "features of the target nearly depend on each other: rounding leaves no model in coordinates; drop "
+                "one, or give the model that is the target prior_strength > 0"
+            )
         self._choose_curvature()
 
     @property
     def rows(self) -> int:  # type: ignore[override]
         """Number of rows."""
         return len(self.data.y)
-
-    @property
-    def part(self) -> "Conditional":
-        """The same on the rows of which the curvature is made."""
-        return self._part or self
 
     def _choose_curvature(self) -> None:
         """Dense, of some of the rows, of each class alone, or its diagonal."""
@@ -283,7 +281,7 @@ class Conditional(Smooth):
             index, weight = stratified(self.data, least, SAMPLE * K)
             if len(index) < n:
                 self.lacks_states = self.dense and self.data.features.sparse
-                self._part, self.exact = self.on(index, weight), False
+                self.part, self.exact = self.on(index, weight), False
                 if self.lacks_states:  # L-BFGS for as long as ten Hessians of all rows take
                     self.stint *= n * K / self.data.features.entries  # a pass has fewer multiplications
                     self.patience = self.stint / ROUGH
@@ -298,13 +296,13 @@ class Conditional(Smooth):
         if self.lacks_states:  # a ridge of these rows bends what others show: on census-income without a penalty L-BFGS
             # reaches the optimum in 4 s, and Hessians of all rows in 60 s
             part.data.l2 = self.data.l2 or ROUGH * self.rows / len(index)
-        part._part, part.exact, part._held, part._at, part._parts = None, self.dense, None, None, None
+        part.part, part.exact, part._held, part._at, part._parts = None, self.dense, None, None, None
         return part
 
     def by_all_rows(self) -> "Conditional":
         """The same with the Hessian of all rows in the place of that of some."""
         whole = copy(self)
-        whole._part, whole.exact = None, True
+        whole.part, whole.exact = None, True
         return whole
 
     def with_weight(self, b: float) -> "Conditional":
@@ -315,7 +313,7 @@ class Conditional(Smooth):
         other.target, other.size = other.source.target, other.source.size
         other.data = copy(self.data)
         other.data.total = other.size
-        other._part = self._part and self._part.with_weight(b)
+        other.part = self.part and self.part.with_weight(b)
         return other
 
     # --- coordinates --------------------------------------------------------------------------------------------------
@@ -358,14 +356,6 @@ class Conditional(Smooth):
         beta = self.form.coefficients(finite(natural))
         beta -= beta[0] * self.form.class_weights
         return self.form.contrasts(beta) if self.dense else beta
-
-    def _check_model(self) -> None:
-        """Refuse coordinates in which rounding leaves the target, by which steps are measured, no model."""
-        if self.joint.parameters(self.joint.mode) is None:
-            raise Unsupported(
-                "features of the target nearly depend on each other: rounding leaves no model in coordinates; drop "
-                "one, or give the model that is the target prior_strength > 0"
-            )
 
     def natural(self, z: Array) -> Statistics:
         if self.joint:
@@ -486,7 +476,7 @@ class Conditional(Smooth):
         return Woodbury(self.form, hermite, size, P, (1 + damping) / self.size * weight, self.certain)
 
     def _curvature_of_part(self, z: Array | None, damping: float) -> Curvature | Diagonal:
-        part = self.part
+        part = self.part or self
         if self.dense:
             return part.curvature(z, damping)
         if not self.by_class:
@@ -539,7 +529,7 @@ class Conditional(Smooth):
             return False
         # rows that are not flat for some of them are not so for all
         return self.penalised or any(
-            not self.is_flat(point.z, data) for data in dict.fromkeys((self.part.data, self.data))
+            not self.is_flat(point.z, data) for data in dict.fromkeys(((self.part or self).data, self.data))
         )
 
     def is_flat(self, z: Array, data: LogisticObjective) -> bool:

@@ -96,5 +96,5 @@ def metric(name: str, F: Smooth, z: Array) -> Callable[[Array], Array]:
     if isinstance(F, Named):
         scale = units(name, F.data, F.scored(z)).ravel() ** 2
         return lambda g: scale * g
-    part = getattr(F, "part", F)
+    part = F.part or F
     return Curvature.from_blocks([part.reference] if F.dense else part.blocks(None)).solve

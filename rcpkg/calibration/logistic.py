@@ -205,9 +205,8 @@ class LogisticObjective:
             G = sum(gram(block, self._counting(rows) / self.total) for rows, block in blocks)
             between = (np.eye(k) - 1 / self.r) / self.r
             return between[:, None, :, None] * G[:, None] if full else np.repeat(between[:1, :1, None] * G, k, axis=0)
-        weighted = (
-            (block, P[-k:], self._counting(rows) / self.total) for rows, block, P in self._posteriors(V, blocks)
-        )
+        found = self._posteriors(V, blocks)
+        weighted = ((block, P[-k:], self._counting(rows) / self.total) for rows, block, P in found)
         return conditional_information(weighted, k, self.features.width, full, negligible)
 
     def curvature(self, V: Array | None, full: bool = True, negligible: float = 0.0) -> Array:

@@ -213,7 +213,7 @@ def search_start(point: Iterate) -> Iterate:
     F = point.objective
     if not np.isfinite(point.evaluation.value):  # rounding leaves it no model in these coordinates
         return F.better_start(point)
-    part = getattr(F, "part", F)
+    part = F.part or F
     # where a Hessian of the part takes longer than a pass over all rows L-BFGS is there before
     is_searched = part is not F and not (F.lacks_states and F.stint > 1)
     # rows that count twice are two rows: a fit to repeated rows begins, and so ends, where the weighted one does

@@ -62,7 +62,7 @@ class Blocks:
 
     def each(self, common: Array, r: int) -> Array:
         """One covariance, or whitener, for all of r classes."""
-        return common if self.shared else np.tile(common, (r, *[1] * common.ndim))
+        return common if self.shared else np.repeat(common[None], r, axis=0)
 
     def by_class(self, stored: Array) -> Array:
         """Give a stored array a first axis for the class, which has length 1 where classes share it."""

@@ -3,7 +3,7 @@
 from typing import ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from rcpkg.base import Array, InvalidStatistics, constructed
 from rcpkg.checks import LARGEST, check_numbers, refusal, warn
@@ -229,11 +229,6 @@ class GaussianPrior(GaussianSettings, Family):
             need = f"be 'pooled', 'diagonal', a positive number, or a positive definite array of shape {shape}"
             raise refusal("prior_covariance", need, self.prior_covariance)
 
-    def _covariance_of(self, prior: float | ArrayLike, d: int) -> Array:
-        """Σ₀ as an array, a number standing for its multiple of the identity."""
-        covariance = check_numbers("prior_covariance", prior, self)
-        return covariance * self.shape.from_diagonal(np.ones(d)) if covariance.ndim == 0 else covariance
-
     def _prior(self, statistics: Statistics) -> tuple[Array | float, Array]:
         """μ₀ about the origin, and the scatter m Σ₀ + D."""
         m, d = self.prior_strength, statistics.first.shape[1]
@@ -250,7 +245,9 @@ class GaussianPrior(GaussianSettings, Family):
         mean = grand if _is_name(mean) else np.broadcast_to(mean, len(varying))[varying] - self._origin
         if not _is_name(covariance):
             index = self.shape.index(np.flatnonzero(varying))
-            covariance = self._covariance_of(covariance, len(varying))[index]
+            covariance = check_numbers("prior_covariance", covariance, self)
+            unit = self.shape.from_diagonal(np.ones(len(varying))) if covariance.ndim == 0 else 1.0
+            covariance = (covariance * unit)[index]
         else:
             covariance = pooled if covariance == "pooled" else self.shape.from_diagonal(self.shape.diagonal(pooled))
         return mean, m * covariance + ridge

@@ -1,6 +1,8 @@
 """Conditional likelihood and its gradients: against finite differences, scikit-learn, and one another."""
 
+import gc
 import warnings
+import weakref
 from types import SimpleNamespace
 
 import numpy as np
@@ -48,6 +50,26 @@ def objective_of(name, b=0.0):
         return Objective(model.family_, rows, Y)
     parameters, size = model.family_.pooled_parameters(model.statistics(rows, Y))
     return Objective(model.family_, rows, Y, target=Target(size * model.family_.mean_parameters(parameters), size, b))
+
+
+def test_a_search_gives_its_memory_back_at_once():
+    F = Conditional(objective_of("QDA"))
+    gone = weakref.ref(F)
+    gc.disable()
+    try:
+        del F
+        assert gone() is None
+    finally:
+        gc.enable()
+
+
+@pytest.mark.parametrize("name", ["QDA", "CategoricalNB"])
+def test_hessians_take_the_posteriors_of_the_last_pass_where_it_was_at_the_same_point(name):
+    F, anew = (Conditional(objective_of(name)) for _ in range(2))
+    ends = [F.evaluate(None).z + shift for shift in (0.0, 0.1)]
+    for z in ends:
+        F(z)
+    assert F.data.keeps and all(np.array_equal(F.hessian(z), anew.hessian(z)) for z in ends)
 
 
 # --- scores and what gives them back -----------------------------------------------------------------------------
