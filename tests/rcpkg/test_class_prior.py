@@ -40,13 +40,6 @@ def test_it_is_the_maximum_of_the_likelihood():
     assert_allclose(found.log_likelihood, -best.fun - np.sum(np.log(P.sum(axis=1))), atol=1e-6)
 
 
-def test_a_step_is_the_mean_of_corrected_posteriors():
-    P, prior = drawn(seed=1), np.array([0.2, 0.3, 0.5])
-    assert_allclose(em(P / prior, prior, 0.0, 1)[0], P.mean(axis=0))
-    corrected = P * P.mean(axis=0) / prior
-    assert_allclose(em(P / prior, prior, 0.0, 2)[0], (corrected / corrected.sum(axis=1, keepdims=True)).mean(axis=0))
-
-
 def test_it_says_so_where_em_has_not_converged(monkeypatch):
     monkeypatch.setattr(class_prior, "STEPS", 3)
     with pytest.warns(UserWarning, match="EM has not converged in 3 steps"):

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from model_cases import slow
-from sklearn.base import BaseEstimator
+from model_cases import EACH_ESTIMATOR, slow
+from sklearn.base import BaseEstimator, clone
 from sklearn.datasets import load_iris
 from sklearn.pipeline import make_pipeline
 
@@ -106,24 +106,15 @@ def _value(text, kind):
     return ast.literal_eval(text)
 
 
-def _instance(kind):
-    if kind is rcpkg.ProductModel:
-        return kind([("all", SharedVarianceGaussianNB(), slice(None))])
-    if kind is rcpkg.TableClassifier:
-        return kind(cv=2, budget=0.0)
-    if kind is rcpkg.Mixture:
-        return kind(SharedVarianceGaussianNB(), n_components=2)
-    if kind is rcpkg.RiskCalibrationCV:
-        return kind(make_pipeline(SharedVarianceGaussianNB()))  # of which alone it keeps the steps
-    if "estimator" in parameters(kind):
-        return kind(SharedVarianceGaussianNB())
-    return kind(n_neighbors=[1, 3]) if "n_neighbors" in parameters(kind) else kind()
-
-
 @pytest.mark.parametrize("kind", ESTIMATORS.values(), ids=ESTIMATORS)
 def test_documented_attributes_exist(kind):
     X, y = load_iris(return_X_y=True)
-    model = _instance(kind).fit(np.rint(10 * X[50:]), y[50:])
+    model = clone(EACH_ESTIMATOR[kind.__name__])
+    if kind is rcpkg.RiskCalibrationCV:
+        model.set_params(estimator=make_pipeline(SharedVarianceGaussianNB()))  # of which alone it keeps the steps
+    elif "n_neighbors" in parameters(kind):
+        model.set_params(n_neighbors=[1, 3])
+    model.fit(np.rint(10 * X[50:]), y[50:])
     fitted = {name for name in dir(model) if name.endswith("_") and not name.startswith("_")} - EVERYWHERE
     assert set(entries(kind, "Attributes")) <= fitted
 

@@ -2,13 +2,13 @@
 
 import inspect
 import os
-import re
 import runpy
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from test_docstrings import ESTIMATORS, entries
 
 import rcpkg
 
@@ -43,19 +43,10 @@ def test_the_script_runs(capsys):
     assert not capsys.readouterr().err
 
 
-def named_attributes(kind):
-    """The names in the section Attributes of a docstring."""
-    section = re.search(r"Attributes\n\s*-+\n(.*?)(\n *[A-Z][\w ]*\n *---|\Z)", inspect.getdoc(kind) or "", re.DOTALL)
-    lines = section[1].splitlines() if section else []
-    heads = [line.partition(" :")[0] for line in lines if re.match(r"[\w, ]+( :|$)", line) and line[0] != " "]
-    return [name for head in heads for name in head.split(", ") if name.endswith("_")]
-
-
-@pytest.mark.parametrize("name", PUBLIC)
-def test_fitted_attributes_have_types(name):
-    kind = PUBLIC[name]
+@pytest.mark.parametrize("kind", [*ESTIMATORS.values(), rcpkg.Scorer], ids=lambda kind: kind.__name__)
+def test_fitted_attributes_have_types(kind):
     typed = {each for base in kind.__mro__ for each in inspect.get_annotations(base)}
-    for attribute in set(named_attributes(kind)) - typed:
+    for attribute in set(entries(kind, "Attributes")) - typed:
         found = inspect.getattr_static(kind, attribute)
         assert "return" in inspect.get_annotations(getattr(found, "fget", None) or found.func), attribute
 

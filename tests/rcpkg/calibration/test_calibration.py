@@ -473,6 +473,9 @@ def test_mini_batches_learn_and_are_reproducible(name, target_weight):
         (lambda: Converged(-1.0), "tol must be a finite number >= 0"),
         (lambda: Best("loss"), "loss must be 'soft_error' or 'error' or 'log_loss'"),
         (lambda: DiscriminativeFrequencyEstimate(QDA(), step="safe").fit(*gaussian_rows()), "step must be a step such"),
+        (lambda: TM(QDA(), stopping=HeldOut(0.3)).fit(*gaussian_rows()), r"stopping=HeldOut.* needs a random_state"),
+        (lambda: RiskCalibration.as_published(QDA(), step=Safe(), learning_rate=0.5), "are those of fixed steps"),
+        (lambda: RiskCalibration.as_published(QDA(), step=Safe(), on_invalid="raise"), "are those of fixed steps"),
     ],
 )
 def test_bad_steps_and_stops_are_named(make, message):
@@ -505,11 +508,6 @@ def test_peak_memory_of_an_iteration(name):
 # What learners are made of --------------------------------------------------------------------------------------------
 
 
-def test_rows_are_held_out_by_a_seed_only():
-    """A learner without a random_state would hold out other rows in each fit."""
-    refused(r"stopping=HeldOut.* needs a random_state", TM(QDA(), stopping=HeldOut(0.3)).fit, *gaussian_rows())
-
-
 def test_advice_names_what_can_be_changed():
     """TM has no learning rate to lower, and a learner without a target none to give a weight."""
     codes, labels = categorical_rows(n=60)
@@ -518,9 +516,3 @@ def test_advice_names_what_can_be_changed():
     with pytest.warns(ConvergenceWarning) as told:
         TM(SharedVarianceGaussianNB(), max_iter=1, stopping=Converged(1e-9)).fit(*gaussian_rows())
     assert "target_weight" not in str(told[0].message)
-
-
-def test_what_a_given_step_would_ignore_is_refused():
-    for options in {"learning_rate": 0.5}, {"on_invalid": "raise"}:
-        with pytest.raises(ValueError, match="learning_rate and on_invalid are those of fixed steps"):
-            RiskCalibration.as_published(QDA(), step=Safe(), **options)

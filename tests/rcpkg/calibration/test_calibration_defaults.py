@@ -196,27 +196,23 @@ def test_what_is_left_to_gain_is_at_most_what_the_gradient_promises(name, b=0.3)
         assert best - end.value <= 1.1 * factor * objective.promised_gain(end) + 1e-9
 
 
-def test_too_few_updates_are_told():
+@pytest.mark.parametrize(
+    ("learner", "reason", "message"),
+    [
+        (RiskCalibration(QDA(), max_iter=2), "max_iter", r"after 2 updates: .* than tol=1e-08; raise max_iter"),
+        (RiskCalibration(QDA(), target_weight=0.0, max_iter=2), "max_iter", "set a target_weight > 0"),
+        (RiskCalibration(LDA(), tol=1e-200), "no_step", "which rounding does not let it reach"),
+        (RiskCalibration.as_published(QDA(), learning_rate=50.0), "invalid", r"step, Fixed\(.*=50\.0, .* uncalibrated"),
+    ],
+)
+def test_a_search_that_has_not_converged_says_so(learner, reason, message):
     X, y = gaussian_rows()
-    with pytest.warns(ConvergenceWarning, match=r"not converged after 2 updates: .* than tol=1e-08; raise max_iter"):
-        short = RiskCalibration(QDA(), max_iter=2).fit(X, y)
-    assert (short.n_iter_, short.stop_reason_, short.converged_) == (2, "max_iter", False)
-    with pytest.warns(ConvergenceWarning, match="set a target_weight > 0"):
-        RiskCalibration(QDA(), target_weight=0.0, max_iter=2).fit(X, y)
-
-
-def test_no_step_left_is_told():
-    with pytest.warns(ConvergenceWarning, match="which rounding does not let it reach"):
-        ended = RiskCalibration(LDA(), tol=1e-200).fit(*gaussian_rows())
-    assert ended.stop_reason_ == "no_step" and not ended.converged_
-
-
-def test_a_first_update_that_is_invalid_is_told():
-    X, y = gaussian_rows()
-    with pytest.warns(ConvergenceWarning, match=r"the first step, Fixed\(learning_rate=50\.0, .* uncalibrated"):
-        rc = RiskCalibration.as_published(QDA(), learning_rate=50.0).fit(X, y)
-    assert (rc.n_iter_, rc.stop_reason_, rc.converged_) == (0, "invalid", False)
-    assert_array_equal(rc.predict_proba(X), QDA().fit(X, y).predict_proba(X))
+    with pytest.warns(ConvergenceWarning, match=message):
+        learner.fit(X, y)
+    assert learner.stop_reason_ == reason and not learner.converged_
+    assert learner.n_iter_ == {"max_iter": 2, "invalid": 0}.get(reason, learner.n_iter_)
+    if reason == "invalid":
+        assert_array_equal(learner.predict_proba(X), QDA().fit(X, y).predict_proba(X))
 
 
 @pytest.mark.parametrize("kind", OF_ITS_KIND)
@@ -260,6 +256,7 @@ REFUSED = {
         (QDA(), {"target_weights": [0.0, 1.0]}, "target_weights must be a non-empty list of numbers > 0"),
         (QDA(), {"target_weights": "all"}, 'target_weights must be "auto" or numbers > 0'),
         (QDA(), {"scoring": "acuracy"}, "scoring must be one of log_loss, error, the name"),
+        (QDA(), {"scoring": lambda *rows: np.nan, "cv": 3, "target_weights": [1.0]}, "gives NaN in a fold"),
         (QDA(), {"cv": "all"}, 'cv must be "auto", "loo", a number of folds or a splitter'),
         (QDA(), {"target": "mine"}, "target must be"),
     ],

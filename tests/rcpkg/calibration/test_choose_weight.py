@@ -185,15 +185,11 @@ def test_more_parameters_than_a_hessian_is_made_for_go_to_folds(monkeypatch):
         RiskCalibrationCV(MultinomialNB(), target_weights=[3.0, 30.0], cv="loo").fit(X, np.arange(60) % 2)
 
 
-def test_fold_without_a_class_is_refused():
-    with pytest.raises(ValueError, match="class 0 has no row in the training part of a fold"):
-        RiskCalibrationCV(QDA(), target_weights=[3.0], cv=KFold(3)).fit(*load_iris(return_X_y=True))
-
-
 @pytest.mark.parametrize(
     ("cv", "message"),
     [
         ([(np.arange(150), np.arange(0))], "leaves out no row of positive weight"),
+        (KFold(3), "class 0 has no row in the training part of a fold"),
         (400, "cv=400 folds need a class of as many rows; the largest class has 50"),
         ([(np.arange(150), np.arange(150))], "cv has row 0 in both parts of a fold: rows that a model has seen"),
         ([(np.arange(0, 150, 2), np.arange(1, 152, 2))], "cv must number rows from 0 to 149 in each of its folds"),
@@ -202,7 +198,7 @@ def test_fold_without_a_class_is_refused():
         (np.arange(150) % 3, "cv must hold a pair for each fold, .* test rows"),
     ],
 )
-def test_divisions_that_leave_out_nothing_are_refused(cv, message):
+def test_divisions_that_judge_nothing_are_refused(cv, message):
     refused(message, RiskCalibrationCV(LDA(), cv=cv).fit, *load_iris(return_X_y=True))
 
 
@@ -422,12 +418,6 @@ def test_a_scorer_has_five_folds_in_the_place_of_leave_one_out():
             X[:, :3], y
         )
     assert found.validation_ == "5 folds"
-
-
-def test_a_scorer_that_gives_no_number_is_refused():
-    X, y = load_iris(return_X_y=True)
-    with pytest.raises(ValueError, match="gives NaN in a fold"):
-        RiskCalibrationCV(LDA(), target_weights=[1.0], cv=3, scoring=lambda *rows: np.nan).fit(X, y)
 
 
 # The closed form as a candidate ---------------------------------------------------------------------------------------

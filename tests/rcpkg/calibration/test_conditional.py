@@ -76,20 +76,14 @@ def test_hessians_take_the_posteriors_of_the_last_pass_where_it_was_at_the_same_
 
 
 @pytest.mark.parametrize("name", ML)
-def test_from_natural_inverts(name):
+def test_any_natural_parameter_has_a_model_with_its_posteriors(name):
+    """A common quadratic makes every −2η_2y positive definite, and leaves p(y | x) as it is; that of a model has it."""
     model, X, _, _ = fitted(name)
-    again = model.family_.from_natural(model.family_.natural_parameters(model.parameters_))
+    own, rng = model.family_.natural_parameters(model.parameters_), np.random.default_rng(1)
+    again = model.family_.from_natural(own)
     assert np.allclose(model.log_joint(X, again), model.predict_joint_log_proba(X), rtol=0, atol=1e-10)
-
-
-@pytest.mark.parametrize("name", ML)
-@pytest.mark.parametrize("size", [0.3, 3.0])
-def test_any_natural_parameter_has_a_model_with_its_posteriors(name, size):
-    """A common quadratic makes every −2η_2y positive definite, and leaves p(y | x) as it is."""
-    model, X, _, _ = fitted(name)
-    rng = np.random.default_rng(1)
-    for _ in range(5):
-        natural = size * random_direction(model.family_.natural_parameters(model.parameters_), rng)
+    for size in np.repeat([0.3, 3.0], 5):
+        natural = size * random_direction(own, rng)
         parameters = model.family_.from_natural(natural)
         zero = np.zeros(len(model.classes_))
         ours = log_posterior(model.log_joint(X, parameters), zero)
@@ -310,6 +304,13 @@ def test_separable_rows_are_reported(model):
     assert learner.separable_ and not learner.converged_
     assert learner.history_.log_loss.iloc[-1] < 1e-6
     assert np.isfinite(learner.predict_log_proba(X)).all() and learner.score(X, y) == 1
+    weights = np.append(np.ones(60), 0.0)  # a row that says otherwise, of weight zero
+    with pytest.warns(ConvergenceWarning, match="separates the classes"):
+        learner.fit(np.vstack([X, X[:1]]), np.append(y, 1 - y[0]), sample_weight=weights)
+    assert learner.separable_ and not learner.converged_
+    with warnings.catch_warnings(action="error"):  # a target makes them well posed
+        learner.set_params(target_weight=0.1).fit(X, y)
+    assert learner.converged_ and not learner.separable_
 
 
 @pytest.mark.parametrize("solver, coordinates", [("newton", "whitened"), ("lbfgs", "natural")])
@@ -324,21 +325,6 @@ def test_the_search_is_over_once_separated_rows_have_next_to_no_loss(solver, coo
     losses = learner.history_.log_loss.to_numpy()
     assert losses[-1] < 1e-3 and (losses[:-1] >= 1e-3).all()
     assert learner.n_iter_ == len(losses) - 1 and learner.history_.step.iloc[-1] > 1e-3
-
-
-def test_rows_of_weight_zero_do_not_hide_a_separation():
-    X, y = separable_rows()
-    X, y, weights = np.vstack([X, X[:1]]), np.append(y, 1 - y[0]), np.append(np.ones(60), 0.0)
-    with pytest.warns(ConvergenceWarning, match="separates the classes"):
-        learner = ConditionalLikelihood(LDA()).fit(X, y, sample_weight=weights)
-    assert learner.separable_ and not learner.converged_
-
-
-@pytest.mark.parametrize("model", [QDA(), LDA()])
-def test_a_target_makes_separable_rows_well_posed(model):
-    with warnings.catch_warnings(action="error"):
-        learner = ConditionalLikelihood(model, target_weight=0.1).fit(*separable_rows())
-    assert learner.converged_ and not learner.separable_
 
 
 # --- refusals ---------------------------------------------------------------------------------------------------------
