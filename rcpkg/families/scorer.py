@@ -37,7 +37,9 @@ class Scorer:
     Attributes
     ----------
     classes_ : list of r labels
+        In the order of the posteriors.
     n_features_in_ : int
+        Number of the features of a row.
 
     Examples
     --------
