@@ -36,7 +36,6 @@ from rcpkg.calibration.conditional import Conditional
 from rcpkg.calibration.curvature import Woodbury, WoodburyByDifferences
 from rcpkg.calibration.newton import Newton
 from rcpkg.calibration.target_path import TargetPath
-from rcpkg.families.gaussian_features import Hermite
 
 
 def log_loss(model, X, y):
@@ -135,73 +134,33 @@ def of_few_rows(model, r):
     return path.conditional.with_weight(0.3)
 
 
+@pytest.mark.parametrize("model", [QDA(), LDA()])
 @pytest.mark.parametrize("r", [2, 3])
 @pytest.mark.parametrize("damping", [0.0, 0.5])
-def test_rows_that_are_fewer_than_coordinates_solve_as_the_hessian_does(r, damping):
-    """By the identity of Woodbury, at a point and at equal posteriors; damping adds that of the target, and of rows at
-    equal posteriors or more; rows that are left out are worth no more than their doubts."""
-    F = of_few_rows(QDA(), r)
+def test_systems_of_few_rows_solve_as_the_hessian_does(model, r, damping, monkeypatch):
+    """At a point and at equal posteriors. Damping adds that of the target, and of rows at equal posteriors, or more of
+    these where classes share no covariance; rows that are left out are worth no more than their doubts."""
+    of_rows = type(model) is QDA
+    if not of_rows:
+        monkeypatch.setattr("rcpkg.calibration.conditional.LARGEST", 30)
+    F = of_few_rows(model, r)
     F.certain = 0.0
     point = F.evaluate(None)
     g = point.evaluation.gradient
     for z in point.z, None:
-        by_rows = F.curvature(z, damping)
-        assert isinstance(by_rows, Woodbury) and len(by_rows.features) == 60
-        H = F.hessian(z)
-        solved = by_rows.solve(g)
-        if not damping:
-            assert np.allclose(H @ solved, g, rtol=0, atol=1e-10 * np.abs(g).max())
-        elif z is None:
-            assert np.allclose((1 + damping) * H @ solved, g, rtol=0, atol=1e-10 * np.abs(g).max())
-        else:
-            assert g @ solved < g @ np.linalg.solve(H + damping * F.share * F.joint.size * joint_part(F, z), g)
-    F.certain = 1e-3
-    some, of_all = F.curvature(point.z), g @ np.linalg.solve(F.hessian(point.z), g)
-    assert len(some.features) < 60
-    assert 1 - 1e-9 <= g @ some.solve(g) / of_all <= 1 + 60 * F.certain  # as 1 + UᵀA⁻¹U is at most so much greater
-
-
-@pytest.mark.parametrize("r", [2, 3])
-@pytest.mark.parametrize("damping", [0.0, 0.5])
-def test_differences_of_classes_that_share_a_covariance_solve_as_the_hessian_does(r, damping, monkeypatch):
-    """At a point and at equal posteriors; damping adds the part of the target, and of rows at equal posteriors."""
-    monkeypatch.setattr("rcpkg.calibration.conditional.LARGEST", 30)
-    F = of_few_rows(LDA(), r)
-    point = F.evaluate(None)
-    g = point.evaluation.gradient
-    for z in point.z, None:
-        H, by_differences = F.hessian(z), F.curvature(z, damping)
+        H, found = F.hessian(z), F.curvature(z, damping)
+        assert type(found) is (Woodbury if of_rows else WoodburyByDifferences)
         H = H + damping * F.share * F.joint.size * F.form.covariance(F._joint_moments(z))
-        H[F.of_scores, F.of_scores] += damping * F.data.curvature(None)
-        assert isinstance(by_differences, WoodburyByDifferences)
-        assert np.allclose(H @ by_differences.solve(g), g, rtol=0, atol=1e-10 * np.abs(g).max())
-        columns = by_differences.solve(np.stack([g, -2 * g], axis=1))
-        assert np.allclose(columns, np.outer(by_differences.solve(g), [1, -2]), rtol=1e-12, atol=0)
-
-
-@pytest.mark.parametrize("model", [LDA(), QDA()])
-def test_many_features_of_few_rows_need_no_hessian_as_a_matrix(model, monkeypatch):
-    """A search for which a matrix of all coordinates is too large ends at the optimum of one for which it is not."""
-    rng, y = np.random.default_rng(0), np.arange(60) % 2
-    X = rng.normal(size=(60, 12)) + y[:, None]
-    fits = [RiskCalibration(model, target_weight=0.3).fit(X, y).predict_proba(X)]
-    monkeypatch.setattr("rcpkg.calibration.conditional.LARGEST", 60)
-    monkeypatch.setattr("rcpkg.calibration.conditional.Conditional.hessian", None)
-    fits.append(RiskCalibration(model, target_weight=0.3).fit(X, y).predict_proba(X))
-    assert np.allclose(*fits, rtol=0, atol=1e-7)
-
-
-def test_rows_without_doubt_leave_the_curvature_of_the_target():
-    rng, y = np.random.default_rng(0), np.arange(30) % 3
-    X = rng.normal(size=(30, 8)) + y[:, None]
-    F = TargetPath.from_estimator(QDA().fit(X, y), "pooled", X, y).conditional.with_weight(0.3)
-    z, size, g = F.anchor, F.share * F.joint.size, F.evaluate(None).evaluation.gradient
-    hermite = Hermite(F.form.map, F.joint.parameters(F.joint.mode))
-    for least in (0.0, 5e-324, 1e-200):
-        P = np.maximum(np.eye(3)[:, y], least)
-        with np.errstate(divide="raise", invalid="raise"):
-            solved = Woodbury(F.form, hermite, size, P, np.ones(30)).solve(g)
-        assert np.allclose(size * joint_part(F, z) @ solved, g, rtol=0, atol=1e-10 * np.abs(g).max())
+        if of_rows and damping and z is not None:
+            assert g @ found.solve(g) < g @ np.linalg.solve(H, g)
+        else:
+            H[F.of_scores, F.of_scores] += damping * F.data.curvature(None)
+            assert np.allclose(H @ found.solve(g), g, rtol=0, atol=1e-10 * np.abs(g).max())
+    if of_rows:
+        F.certain = 1e-3
+        some, of_all = F.curvature(point.z), g @ np.linalg.solve(F.hessian(point.z), g)
+        assert len(some.features) < 60  # and 1 + UᵀA⁻¹U is greater by at most this
+        assert 1 - 1e-9 <= g @ some.solve(g) / of_all <= 1 + 60 * F.certain
 
 
 def test_a_trust_region_that_has_become_small_grows_again():
@@ -213,10 +172,6 @@ def test_a_trust_region_that_has_become_small_grows_again():
     for t in range(2, 17):
         point = run(point, t)
     assert point.promise < 1e-12
-
-
-def joint_part(F, z):
-    return F.form.covariance(F.joint.second_moments(F.beta(z)))
 
 
 @pytest.mark.filterwarnings("error::RuntimeWarning")
