@@ -5,8 +5,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from model_cases import refused
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_array_equal
 from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.multiclass import OneVsOneClassifier
@@ -15,11 +14,8 @@ from rcpkg import (
     BDA7,
     LDA,
     QDA,
-    TAN,
     WANBIAC,
     CategoricalNB,
-    ConditionalLikelihood,
-    DiscriminativeFrequencyEstimate,
     GaussianNB,
     LocalBDA,
     MultinomialNB,
@@ -51,35 +47,6 @@ def test_a_portion_that_overflows_leaves_the_stream_as_it_was(model):
     assert_array_equal(model.predict_proba(rows), before)
     again = model.partial_fit(rows, Y).predict_proba(rows)
     assert np.isfinite(again).all() and again.shape == before.shape
-
-
-@pytest.mark.parametrize(
-    "model",
-    [
-        CategoricalNB(prior_strength=1.0),
-        TAN(),
-        RiskCalibration(CategoricalNB(prior_strength=1.0)),
-        ConditionalLikelihood(TAN(), target_weight=1.0),
-        RiskCalibrationCV(CategoricalNB(prior_strength=1.0), target_weights=[1.0, 3.0, 9.0], cv=3),
-        DiscriminativeFrequencyEstimate(CategoricalNB(prior_strength=1.0)),
-        WANBIAC(),
-    ],
-    ids=repr,
-)
-@pytest.mark.filterwarnings("ignore:target_weight_")
-def test_rows_of_weight_zero_declare_no_states(model):
-    rows, weights = STATES.copy(), np.ones(40)
-    rows[0], weights[0] = 9.0, 0.0
-    left_out = model.fit(rows[1:], Y[1:]).predict_proba(STATES)
-    assert_allclose(model.fit(rows, Y, sample_weight=weights).predict_proba(STATES), left_out, rtol=1e-12)
-
-
-def test_masks_of_states_are_gaps_and_those_of_labels_are_refused():
-    codes = np.ma.masked_equal(STATES.astype(int), 2)
-    nb = CategoricalNB(prior_strength=1.0).fit(codes, Y)
-    assert_array_equal(nb.n_states_, [2, 2])
-    refused("missing labels", QDA().fit, X, np.ma.masked_equal(Y, 1))
-    assert_array_equal(QDA().fit(X, np.ma.array(Y)).classes_, [0, 1])
 
 
 @pytest.mark.parametrize("kind", [int, float])

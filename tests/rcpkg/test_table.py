@@ -359,15 +359,6 @@ def test_a_cost_decides_and_chooses_nothing():
     assert_array_equal(costly.predict(X[["size"]]), np.where(P[:, 1] < 20 * P[:, 0], "ill", "well"))
 
 
-@pytest.mark.parametrize(
-    "model", [TableClassifier(), RiskCalibrationCV(GaussianNB())], ids=lambda model: type(model).__name__
-)
-def test_why_there_is_no_partial_fit(model):
-    assert not hasattr(model, "partial_fit")
-    with pytest.raises(AttributeError, match=f"{type(model).__name__} has no partial_fit, since .* all rows"):
-        model.partial_fit([[0.0]], [0])
-
-
 def test_folds_do_not_decide_anew_what_a_column_is():
     """A value that one row has is in no training fold but two: without it the column has two values."""
     X, y = table(gaps=0.0)

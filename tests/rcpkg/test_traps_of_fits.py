@@ -198,10 +198,14 @@ def test_groups_of_rows_stay_together(model):
     refused("groups", clone(model).set_params(cv=GroupKFold(7)).fit, X, Y)
 
 
-def test_all_repetitions_of_folds_count():
+@pytest.mark.parametrize("model", [BDA7(**FAST), RiskCalibrationCV(LDA(), target_weights=[1.0, 3.0, 10.0])], ids=repr)
+def test_all_repetitions_of_folds_count(model):
+    def losses(cv):
+        fitted = clone(model).set_params(cv=cv).fit(X, Y)
+        return fitted.cv_log_loss_ if isinstance(model, BDA7) else fitted.cv_results_.log_loss
+
     repeated = RepeatedStratifiedKFold(n_splits=3, n_repeats=2, random_state=0)
     folds = list(repeated.split(X, Y))
-    both = BDA7(**FAST, cv=repeated).fit(X, Y).cv_log_loss_
-    first, second = (BDA7(**FAST, cv=part).fit(X, Y).cv_log_loss_ for part in (folds[:3], folds[3:]))
+    first, second = losses(folds[:3]), losses(folds[3:])
     assert np.abs(first - second).max() > 1e-3
-    assert_allclose(both, (first + second) / 2)
+    assert_allclose(losses(repeated), (first + second) / 2, rtol=1e-6)

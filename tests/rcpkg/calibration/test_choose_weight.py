@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import get_scorer, log_loss
-from sklearn.model_selection import GridSearchCV, KFold, PredefinedSplit, RepeatedStratifiedKFold, StratifiedKFold
+from sklearn.model_selection import GridSearchCV, KFold, PredefinedSplit, StratifiedKFold
 from sklearn.pipeline import make_pipeline
 
 from rcpkg import (
@@ -469,35 +469,11 @@ def test_a_closed_form_with_an_infinite_loss_is_not_chosen():
 # What a splitter may ask for ------------------------------------------------------------------------------------------
 
 
-def test_folds_that_leave_a_row_out_again_count_every_time():
-    """Only the last one did."""
-    X, y = load_iris(return_X_y=True)
-    weights = [1.0, 3.0, 10.0]
-
-    def losses(cv):
-        return RiskCalibrationCV(LDA(), target_weights=weights, cv=cv).fit(X, y).cv_results_.log_loss
-
-    repeated = RepeatedStratifiedKFold(n_splits=3, n_repeats=2, random_state=0)
-    folds = list(repeated.split(X, y))
-    assert_allclose(losses(repeated), (losses(folds[:3]) + losses(folds[3:])) / 2, rtol=1e-6)
-
-
 @pytest.mark.parametrize("model", [RiskCalibrationCV(LDA()), RiskCalibrationCV(LDA(), cv="loo"), BDA7()])
 def test_leave_one_out_refuses_groups(model):
     """They were ignored without a word, and copies of a row in training decided for it."""
     X, y = load_wine(return_X_y=True)
     refused("groups need a splitter that keeps them together, such as", model.fit, X, y, groups=np.arange(len(y)) // 2)
-
-
-def test_a_fit_that_fails_leaves_the_last_one(monkeypatch):
-    """Results of the new choice stood beside the model of the old one."""
-    X, y = load_iris(return_X_y=True)
-    model = RiskCalibrationCV(LDA(), target_weights=[1.0, 3.0, 10.0], cv=3).fit(X, y)
-    before = dict(vars(model))
-    monkeypatch.setattr(RiskCalibrationCV, "_warn", lambda *_: 1 / 0)
-    with pytest.raises(ZeroDivisionError):
-        model.fit(X[50:, :2], y[50:])
-    assert vars(model) == before
 
 
 @pytest.mark.parametrize("estimator", [QDA(), GaussianNB()])

@@ -9,7 +9,17 @@ from model_cases import gaussian_rows, refused, slow
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
-from rcpkg import LDA, QDA, CategoricalNB, GaussianNB, InvalidStatistics, ProductModel, RiskCalibration
+from rcpkg import (
+    LDA,
+    QDA,
+    CategoricalNB,
+    GaussianNB,
+    InvalidStatistics,
+    ProductModel,
+    RiskCalibration,
+    RiskCalibrationCV,
+    TableClassifier,
+)
 from rcpkg.calibration import Objective
 from rcpkg.calibration.online import after
 from rcpkg.families import class_counts
@@ -178,11 +188,20 @@ def test_a_refused_block_leaves_the_model_as_it_was():
     assert_array_equal(model.predict_proba(frame), P)
 
 
-@pytest.mark.parametrize("given", [{}, {"target": "generative", "target_weight": 0.0}, {"target_weight": 1.0}])
-def test_without_a_generative_target_there_is_no_partial_fit(given):
-    with pytest.raises(AttributeError) as refused:
-        RiskCalibration(LDA(), **given).partial_fit()
-    assert "needs target='generative' and a target_weight > 0" in str(refused.value)
+@pytest.mark.parametrize(
+    "model",
+    [
+        *(RiskCalibration(LDA()), RiskCalibration(LDA(), target_weight=1.0), calibrated(LDA(), 0.0)),
+        *(RiskCalibrationCV(LDA()), TableClassifier()),
+    ],
+    ids=repr,
+)
+def test_why_there_is_no_partial_fit(model):
+    assert not hasattr(model, "partial_fit")
+    streams = isinstance(model, RiskCalibration)
+    why = "needs target='generative' and a target_weight > 0" if streams else "has no partial_fit, since .* all rows"
+    with pytest.raises(AttributeError, match=why):
+        model.partial_fit([[0.0]], [0])
 
 
 @pytest.mark.parametrize("few", [3, 9])
