@@ -15,7 +15,6 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import PredefinedSplit, ShuffleSplit
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import check_estimator
 
 from rcpkg import TAN, CategoricalNB, GaussianNB, ProductModel, RiskCalibration, RiskCalibrationCV, TableClassifier
 from rcpkg.table import Candidate, Columns, TableColumns, _fitted, as_frame, candidates_of
@@ -480,12 +479,3 @@ def test_a_tree_in_a_product_is_calibrated_with_gaps():
     model = ProductModel([("tree", TAN(), ["smokes", "colour"])])
     alone, inside = RiskCalibration(TAN()).fit(colours, y), RiskCalibration(model).fit(colours, y)
     assert_allclose(inside.predict_proba(colours), alone.predict_proba(colours), atol=1e-6)
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-# some checks fit a table whose columns tell the classes apart without error
-@pytest.mark.filterwarnings("ignore:feature .* is constant within each class")
-@pytest.mark.slow
-def test_sklearn_checks():
-    results = check_estimator(TableClassifier(candidates=FEW, cv=2, random_state=0), on_fail=None)
-    assert [r["check_name"] for r in results if r["status"] == "failed"] == []
