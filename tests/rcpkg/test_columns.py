@@ -423,13 +423,8 @@ def test_weights_are_numbers(model, weights):
 @pytest.mark.parametrize(
     "weights",
     [
-        list,
-        objects,
-        pd.Series,
-        pl.Series,
-        pa.array,
-        lambda w: pd.Series(w, dtype="Int64"),
-        lambda w: pd.Series(map(Decimal, w)),
+        *(list, objects, pd.Series, pl.Series, pa.array),
+        *(partial(pd.Series, dtype="Int64"), lambda w: pd.Series(map(Decimal, w))),
     ],
 )
 def test_containers_of_weights_make_no_difference(weights):
