@@ -83,17 +83,6 @@ def test_shapley_values_are_means_over_orders(name):
     assert_allclose(sets[()], model.class_log_prior_)
 
 
-@pytest.mark.parametrize("model", [GaussianNB(), QDA(), LDA(), CategoricalNB(prior_strength=1.0)], ids=repr)
-def test_the_only_feature_has_the_whole_of_the_log_odds(model):
-    X, y = load_iris(return_X_y=True)
-    X = X[:, 2:3].astype(int)
-    model.fit(X, y)
-    for method in ("hidden", "shapley"):
-        found = explain.contributions(model, X[70:71], method, "log_odds").to_numpy()[0]
-        gained = model.predict_log_proba(X[70:71])[0] - model.class_log_prior_
-        assert_allclose(found, gained - gained.mean(), atol=1e-9)
-
-
 def test_a_feature_that_is_missing_contributes_nothing():
     model, X, *_ = fitted("QDA")
     row = np.array([[X[0, 0], np.nan, X[0, 2]]])

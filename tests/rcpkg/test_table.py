@@ -16,7 +16,7 @@ from sklearn.model_selection import PredefinedSplit, ShuffleSplit
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from rcpkg import TAN, CategoricalNB, GaussianNB, ProductModel, RiskCalibration, RiskCalibrationCV, TableClassifier
+from rcpkg import CategoricalNB, GaussianNB, ProductModel, RiskCalibration, RiskCalibrationCV, TableClassifier
 from rcpkg.table import Candidate, Columns, TableColumns, _fitted, as_frame, candidates_of
 
 FEW = [("closed", GaussianNB(prior_strength=1.0)), ("calibrated", RiskCalibration(GaussianNB(prior_strength=1.0)))]
@@ -470,12 +470,3 @@ def test_candidates_of_other_tables():
     assert isinstance(found[0].model, ProductModel)
     wide = [c.name for c in candidates_of(Columns([f"x{j}" for j in range(168)], [], []), [5000, 5000], gaps=False)]
     assert "shared variances, calibrated" in wide and not any("DA" in name or "full" in name for name in wide)
-
-
-def test_a_tree_in_a_product_is_calibrated_with_gaps():
-    X, y = table()
-    colours = X[["smokes", "colour"]].astype(object).where(X[["smokes", "colour"]].notna(), None)
-    colours = colours.map(lambda value: value if value is None else str(value))
-    model = ProductModel([("tree", TAN(), ["smokes", "colour"])])
-    alone, inside = RiskCalibration(TAN()).fit(colours, y), RiskCalibration(model).fit(colours, y)
-    assert_allclose(inside.predict_proba(colours), alone.predict_proba(colours), atol=1e-6)

@@ -144,16 +144,6 @@ def test_soft_error_weights_are_the_gradient(name):
         assert_allclose(slope, gradient.dot(v), rtol=1e-4, atol=1e-6)
 
 
-@pytest.mark.parametrize("name", ML)
-def test_the_direction_of_ascent_is_that_of_short_steps(name):
-    """∂/∂lr of [s + lr (s(X, W) + b s̄)] / (1 + lr b m̄/m) at lr = 0."""
-    F = Objective.from_estimator(clone(ML[name]), *rows_for(name), target_weight=2.0)
-    point = F.evaluate(F.start)
-    ahead, behind = (F.moved(point.statistics, point.gradient, lr) for lr in (1e-6, -1e-6))
-    direction = F.ascent(point).ravel()
-    assert_allclose((ahead - behind).ravel() / 2e-6, direction, rtol=0, atol=1e-6 * np.abs(direction).max())
-
-
 # Stopping ------------------------------------------------------------------------------------------------------------
 
 

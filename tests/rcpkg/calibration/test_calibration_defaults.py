@@ -1,6 +1,5 @@
 """What a reader gets: the settings that calibration chooses, how it converges, and what it says of its end."""
 
-import inspect
 
 import numpy as np
 import pytest
@@ -135,15 +134,6 @@ def test_settings_of_the_sources_have_names():
     assert clone(published).get_params().keys() == RiskCalibration(QDA()).get_params().keys()
     with pytest.raises(TypeError, match="patience"):
         RiskCalibration.as_published(QDA(), patience=1)
-
-
-@pytest.mark.parametrize("kind", OF_ITS_KIND)
-def test_the_others_keep_their_own(kind):
-    defaults = {name: p.default for name, p in inspect.signature(kind).parameters.items()}
-    assert defaults["max_iter"] == 64 and defaults.get("step") is None
-    assert not defaults.keys() & {"target", "target_weight", "tol"}
-    fitted = kind(SharedVarianceGaussianNB()).fit(*gaussian_rows())
-    assert fitted.stop_reason_ in ("max_iter", "soft_error") and not fitted.converged_
 
 
 # Is it good? -------------------------------------------------------------------------------------------

@@ -230,17 +230,6 @@ def test_a_prior_in_other_units_does_not_end_the_search(scale):
     assert log_loss(ours, scale * X, y) == pytest.approx(best, abs=1e-4)
 
 
-@pytest.mark.parametrize(
-    "learner",
-    [ConditionalLikelihood(QDA(prior_strength=2.0)), ConditionalLikelihood(CategoricalNB(prior_strength=20.0))],
-)
-def test_statistics_and_parameters_of_the_model_returned_agree(learner):
-    X, y = rows_for(type(learner.estimator).__name__)
-    model = learner.fit(X, y).estimator_
-    again = model.log_joint(X, model.parameters(model.statistics_))
-    assert np.allclose(again, model.predict_joint_log_proba(X), rtol=0, atol=1e-8)
-
-
 # --- where no optimum exists ----------------------------------------------------------------------------------------
 
 

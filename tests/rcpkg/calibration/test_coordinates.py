@@ -39,21 +39,6 @@ def features_of(name, kind="natural", seed=0):
     return model, X, y, features, model.family_.natural_parameters(model.parameters_)
 
 
-def objective_of(name, l2=0.0, free=None, weighted=False, kind="natural"):
-    model, _, y, features, natural = features_of(name, kind)
-    weight = 0.5 + np.arange(len(y)) % 3 if weighted else None
-    return LogisticObjective(features, y, len(model.classes_), weight, l2, free), features.coefficients(natural)
-
-
-def numeric_gradient(function, V, h=1e-6):
-    out = np.empty_like(V)
-    for index in np.ndindex(V.shape):
-        e = np.zeros_like(V)
-        e[index] = h
-        out[index] = (function(V + e) - function(V - e)) / (2 * h)
-    return out
-
-
 # --- features ------------------------------------------------------------------------------------------------------
 
 
@@ -115,29 +100,11 @@ def test_sparse_features_have_the_objective_of_dense_ones():
 # --- the objective ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("l2", [0.0, 2.0])
-@pytest.mark.parametrize("name, free", [("CategoricalNB", 2), ("CategoricalNB", 3), ("QDA", 2), ("LDA", 3)])
-def test_gradient_and_curvature_of_the_objective(name, free, l2, weighted):
-    """∇f = Σ w (p − y) φᵀ/m, and the Hessian Σ w (diag p − ppᵀ) ⊗ φφᵀ/m (wanbia2014 eq. 2)."""
-    objective, B = objective_of(name, l2, free, weighted)
-    V = objective.contrasts(B) + 0.1 * np.random.default_rng(0).standard_normal((free, B.shape[1]))
-    found = objective(V)
-    assert np.allclose(numeric_gradient(lambda V: objective(V).value, V), found.gradient, rtol=0, atol=1e-7)
-    k = free if free < 3 else 1  # the block of the first class alone
-    H = objective.curvature(V) if free < 3 else objective.curvature(V, full=False)[0]
-    direction = np.zeros_like(V)
-    direction[:k] = np.random.default_rng(1).standard_normal((k, V.shape[1]))
-    change = (objective(V + 1e-5 * direction).gradient - objective(V - 1e-5 * direction).gradient) / 2e-5
-    product = H @ direction[:k].ravel()
-    if l2 and free == 3:  # the penalty of the class alone
-        product = product.reshape(1, -1)
-    assert np.allclose(change[:k].ravel(), np.ravel(product), rtol=1e-4, atol=1e-6)
-
-
 @pytest.mark.parametrize("name", ["CategoricalNB", "QDA"])
 def test_diagonal_of_the_hessian(name):
-    objective, B = objective_of(name, 1.5, 3, True)
+    _, _, y, features, natural = features_of(name)
+    objective = LogisticObjective(features, y, 3, 0.5 + np.arange(len(y)) % 3, 1.5, 3)
+    B = features.coefficients(natural)
     h = objective.diagonal(B)
     for index in [(0, 0), (1, 2), (2, 4)]:
         e = np.zeros_like(B)

@@ -1,11 +1,10 @@
 """Calibration of a stream: what a block does, where many lead, and what is refused."""
 
-from copy import copy
 
 import numpy as np
 import pandas as pd
 import pytest
-from model_cases import gaussian_rows, refused, slow
+from model_cases import gaussian_rows, refused
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
@@ -21,9 +20,7 @@ from rcpkg import (
     TableClassifier,
 )
 from rcpkg.calibration import Objective
-from rcpkg.calibration.online import after
 from rcpkg.families import class_counts
-from rcpkg.rows import Block
 
 MIXED = ProductModel([("size", QDA(), ["a", "b"]), ("names", CategoricalNB(prior_strength=1.0), ["place"])])
 
@@ -80,20 +77,6 @@ def test_history_has_what_a_block_lost_before_it_was_learnt_from():
     assert model.n_iter_ == 11
 
 
-def test_a_block_adds_its_statistics_and_what_the_model_got_wrong():
-    X, y = bent_rows(2000, 2)
-    before = after(None, LDA().partial_fit(X[:1500], y[:1500], [0, 1, 2]), Block(X[:1500], y[:1500]), 2.0)
-    block = Block(X[1500:], y[1500:])
-    lda, Y = before.closed_form, np.eye(3)[y[1500:]]
-    online = after(before, LDA().partial_fit(X[:1500], y[:1500], [0, 1, 2]).partial_fit(*block[:2]), block, 2.0)
-    P = before.model.predict_proba(block.X)
-    expected = before.model.statistics_ + lda.statistics(block.X, Y) + 0.5 * lda.statistics(block.X, Y - P)
-    got = online.model
-    # a safe step is the plain one to first order, and the change is a share of 0.1 of what there is at most
-    assert_allclose(got.means_, copy(lda)._set_statistics(expected).means_, atol=2e-3)
-    assert np.abs(got.means_ - online.closed_form.means_).max() > 5e-3
-
-
 @pytest.mark.parametrize("right", [True, False])
 def test_counting_predicts_while_it_has_predicted_better(right):
     """Which it does where the model is right; calibration with a small weight then follows the noise."""
@@ -137,35 +120,22 @@ def test_class_weights_that_drift_are_no_errors_of_the_model():
     assert lost[True] < lost[False] / 2
 
 
-def test_names_may_appear_in_late_blocks():
+def test_names_may_appear_in_late_blocks_of_frames_of_any_package():
+    pl, pa = pytest.importorskip("polars"), pytest.importorskip("pyarrow")
     X, y = bent_rows(900, 4)
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(X[:, :2], columns=["a", "b"])
     places = np.array(["east", "north", "south", "west"], dtype=object)
     frame["place"] = places[np.minimum((y + rng.integers(0, 2, 900)) % 4, np.arange(900) // 250)]
     model = calibrated(MIXED)
-    for start in range(0, 900, 100):
+    for start, package in zip(range(0, 900, 100), [pl.from_pandas, pa.table, pd.DataFrame] * 3):
         rows = slice(start, start + 100)
-        model.partial_fit(frame.iloc[rows], y[rows], [0, 1, 2])
+        labels = (np.array, pl.Series, pa.array)[start // 100 % 3](y[rows])
+        model.partial_fit(package(frame.iloc[rows]), labels, [0, 1, 2])
     closed = clone(MIXED).fit(frame, y)
     assert_array_equal(model.family_.families[1].categories_[0], closed.family_.families[1].categories_[0])
     assert np.isfinite(model.predict_log_proba(frame)).all()
     assert_allclose(class_counts(model.estimator_.statistics_).sum(), 900)
-
-
-@pytest.mark.parametrize("container", ["polars", "table", *slow("frame", "batch")])
-def test_blocks_may_be_frames_of_any_package(container):
-    pa, pl = pytest.importorskip("pyarrow"), pytest.importorskip("polars")
-    frame = pd.DataFrame({"size": np.arange(300) % 7 / 7, "kind": list("abcd") * 75})
-    table = pa.table({"size": frame["size"], "kind": pa.array(frame["kind"].tolist(), pa.string_view())})
-    of_name = {"frame": frame, "polars": pl.from_pandas(frame), "table": table, "batch": table.to_batches()[0]}
-    model = ProductModel([("n", GaussianNB(), ["size"]), ("c", CategoricalNB(prior_strength=1.0), ["kind"])])
-    stream = RiskCalibration(model, target="generative", target_weight=1.0)
-    y, expected = np.arange(300) % 2, clone(stream)
-    expected.partial_fit(frame, y, classes=[0, 1])
-    for labels in (y, pl.Series(y), pa.array(y)):
-        found = clone(stream).partial_fit(of_name[container], labels, classes=[0, 1])
-        assert_array_equal(found.predict_proba(of_name[container]), expected.predict_proba(frame))
 
 
 def test_blocks_that_do_not_suffice_are_kept():

@@ -2,12 +2,10 @@
 
 from copy import copy
 from functools import partial
-from itertools import product
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from scipy.special import softmax
 from sklearn.base import clone
 
 from rcpkg import (
@@ -91,22 +89,6 @@ def test_expected_statistics_are_the_gradient_of_the_conditional_likelihood_of_w
         d = directions(point.natural)
         slope = (value(point.natural + 1e-5 * d) - value(point.natural + -1e-5 * d)) / 2e-5
         assert_allclose(point.gradient.dot(d), slope, rtol=1e-4, atol=1e-4)
-
-
-@pytest.mark.parametrize("name", ["TAN", "KDB", "graph"])
-def test_expected_cells_are_those_of_all_completions(name):
-    X, y, complete = rows(name, n=30)
-    model = clone(MODELS[name]).fit(complete, y)
-    W = np.random.default_rng(2).standard_normal((len(X), 3))
-    known = 0.0 * model.statistics_
-    for x, w in zip(X, W):
-        choices = [range(k) if np.isnan(v) else [v] for v, k in zip(x, model.n_states_)]
-        filled = np.array(list(product(*choices)), dtype=float)
-        share = softmax(model.log_joint(filled, model.parameters_), axis=0)
-        known = known + model.statistics(model.family_.encode(filled), share * w)
-    found = model.family_.expected_statistics(model.family_.encode(X), W, model.parameters_)
-    assert_allclose(found.cells, known.cells, atol=1e-12)
-    assert_allclose(found.count, W.sum(axis=0), atol=1e-12)
 
 
 @pytest.mark.parametrize("name", FULL)

@@ -62,14 +62,6 @@ def test_the_optimum_is_one(penalty, center):
         assert all(objective(found.x + size * move, rows, Y, scale, penalty, center) < value + 1e-7 for move in moves)
 
 
-def test_objective_and_weights_belong_together():
-    model = WANBIAC(penalty=0.5).fit(X, y)
-    rows, Y, scale = parts()
-    W = np.vstack([model.weights_.count, model.weights_.cells.T])
-    assert model.converged_ and model.objective_ == pytest.approx(objective(W, rows, Y, scale, 0.5))
-    assert model.weights_.cells.shape == (3, model.naive_bayes_.n_states_.sum())
-
-
 def test_objective_of_improbable_labels_is_a_number():
     """Posteriors far below the least number: many copies of one feature, counted as independent."""
     copies = np.repeat(X, 500, axis=1)

@@ -132,20 +132,6 @@ def test_gaussian_closed_forms_lose_no_digits(model):
     assert_allclose(parts.predict_proba(X), clone(model).fit(X, y, w).predict_proba(X), atol=1e-7)
 
 
-EXPONENTIAL = ["QDA", "LDA", "GaussianNB", "CategoricalNB", "BernoulliNB"]
-
-
-@pytest.mark.parametrize("name", EXPONENTIAL)
-@pytest.mark.parametrize("target_weight", [3.0, 0.0])
-def test_several_blocks_are_climbed_as_one(name, target_weight):
-    """Few steps: on long ways without a target rounding grows, and a step may be shortened on one of them alone."""
-    X, y = rows_for(name)
-    model = RiskCalibration(ML[name], target_weight=target_weight, step="safe", tol=1e-4)
-    whole, parts = (clone(model).fit(Rows.from_arrays(X, y, block_size=size)) for size in (None, 23))
-    assert whole.converged_ and whole.n_iter_ == parts.n_iter_ > 1
-    assert_allclose(parts.predict_joint_log_proba(X), whole.predict_joint_log_proba(X), rtol=0, atol=1000 * SAME)
-
-
 @pytest.mark.parametrize("model", [TAN(), KDependenceBayes(k=2)], ids=repr)
 def test_the_structure_of_a_network_is_that_of_all_blocks(model):
     X, y = network_rows(600)
