@@ -1,6 +1,7 @@
 """What the checks of the chapter *Steps, leaves and rates* try: steps, curvatures, leaves, rates."""
 
 from collections.abc import Callable
+from functools import cache
 from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any
@@ -511,12 +512,16 @@ def leaves_and_bounds(
 ]:
     """Leaves, bounds and inequalities along RC for three models, and other maximisers."""
 
-    def rc_values(model, X, lr, T):
-        """CLL on the way of T updates with a fixed rate, and the statistics at the end."""
-        s, values = model.statistics(X, Y), []
-        for _ in range(T):
-            theta, g = gradient_of(model, X, s)
-            values.append(log_likelihood(model, X, theta))
+    draws, lr = np.random.default_rng(11), 0.5
+
+    @cache
+    def rc_values(name):
+        """CLL on the way of 600 updates of a model with a fixed rate, and the statistics at the end."""
+        model, X = families[name]
+        s, values, coded = model.statistics(X, Y), [], model.family_.encode(X)
+        for _ in range(600):
+            theta, g = gradient_of(model, coded, s)
+            values.append(log_likelihood(model, coded, theta))
             s = s + lr * g
         return np.array(values), s
 
@@ -558,7 +563,6 @@ def leaves_and_bounds(
             here, value = there, after_value
         return np.array(terms).T
 
-    draws, lr = np.random.default_rng(11), 0.5
     three, tiny = [], 1e-3
     weights = [share_of_two_weights(0.4, rate) for rate in (0.1, 0.3)]
     near = {rate: share_of_two_weights(0.5 - tiny, rate) for rate in (0.1, 0.3)}
@@ -570,7 +574,7 @@ def leaves_and_bounds(
         start = model.fit(X, y).statistics_
         eta0 = model.family_.natural_parameters(model.parameters_)
         unseen = unseen_directions(model, X)
-        values, end = rc_values(model, X, lr, 600)
+        values, end = rc_values(name)
         drift.append(np.abs(unseen @ (end - start).ravel()).max() / n)
 
         eta = model.family_.natural_parameters(model.parameters(end))
@@ -578,7 +582,7 @@ def leaves_and_bounds(
         kl = mu0.dot(eta0 - eta)  # psi = 0 at both
         bound = n / (lr * np.arange(1, len(values))) * kl
         climbs += [np.diff(values) > -1e-9, best - values[1:] < bound + 1e-9]
-        three.append(three_points(model, X, eta, start, 100))
+        three.append(three_points(model, model.family_.encode(X), eta, start, 100))
         for t in (10, 100):
             below[name, t] = max(best - values[t], 0.0), bound[t - 1]
         short[name] = np.maximum(best - values[1:101], 1e-9), bound[:100]
@@ -615,12 +619,12 @@ def leaves_and_bounds(
             theirs = joint_likelihood(model, at, start)
             likeliest.append(theirs < own + 1e-6)
             leaf[name][title] = theirs
-    rates, s = [], nb.statistics(codes, Y)
-    end = rc_values(nb, codes, lr, 600)[1]
-    best = log_likelihood(nb, codes, nb.parameters(end))
+    rates, s, coded = [], nb.statistics(codes, Y), nb.family_.encode(codes)
+    end = rc_values("CategoricalNB")[1]
+    best = log_likelihood(nb, coded, nb.parameters(end))
     for t in range(60):
-        _theta, g = gradient_of(nb, codes, s)
-        missing, share = (best - log_likelihood(nb, codes, nb.parameters(at)) for at in (s, s + lr * g))
+        _theta, g = gradient_of(nb, coded, s)
+        missing, share = (best - log_likelihood(nb, coded, nb.parameters(at)) for at in (s, s + lr * g))
         if t in (0, 1, 3, 10, 30, 59):
             rates.append((t, share / missing, 1 - share_of_the_gap(s, end, lr)))
         s = s + lr * g
@@ -644,7 +648,7 @@ def path_of_targets(
         model.fit(X, y)
         unseen = unseen_directions(model, X)
         elsewhere = type(model)(prior_strength=60.0).fit(X, y)
-        limit = rc_values(model, X, 0.5, 600)[1] / n
+        limit = rc_values(name)[1] / n
         for target in ("generative", "pooled", elsewhere):
             if target == "generative":
                 mu_bar = model.statistics_ / n
@@ -927,7 +931,7 @@ def only_halved(
     lr: float = 1.0,
 ) -> Array:
     """RC from s, the step halved until it is valid and CLL does not fall."""
-    Y, values = np.eye(y.max() + 1)[y], []
+    X, Y, values = model.encode(X), np.eye(y.max() + 1)[y], []
 
     def scored(s):
         """Posteriors of the model of these statistics, and their CLL."""
@@ -1002,9 +1006,9 @@ def starts_that_settle(gradient_of: Callable[..., Any], observed: Array) -> tupl
     From three models near it, moved along the fast direction until updates settle (by bisection), and from the
     same models moved a thousandth of their distance further, to both sides.
     """
-    s = nb.statistics(codes, Y)
-    for _ in range(2000):
-        s = s + gradient_of(nb, codes, s)[1]
+    s, coded = nb.statistics(codes, Y), nb.family_.encode(codes)
+    for _ in range(400):  # of which the last 100 change no more than rounding does
+        s = s + gradient_of(nb, coded, s)[1]
     C, H = curvatures(nb, nb.parameters(s), observed, every_x, 3)
     values, vectors = np.linalg.eigh(H)
     keep = values > 1e-10 * values.max()
@@ -1016,12 +1020,12 @@ def starts_that_settle(gradient_of: Callable[..., Any], observed: Array) -> tupl
     def after(start, updates):
         at = s.unravel(start)
         for _ in range(updates):
-            at = at + lr * gradient_of(nb, codes, at)[1]
+            at = at + lr * gradient_of(nb, coded, at)[1]
         return at.ravel() - shape
 
     rng, settled, missed = np.random.default_rng(67), [], []
     for _ in range(3):
-        offset = nb.statistics(codes, rng.dirichlet(np.ones(Y.shape[1]), size=n) - Y).ravel()
+        offset = nb.statistics(coded, rng.dirichlet(np.ones(Y.shape[1]), size=n) - Y).ravel()
         offset *= 1e-6 * np.linalg.norm(shape) / np.linalg.norm(offset)
         size = np.linalg.norm(offset) / np.linalg.norm(fast)
 
@@ -1040,10 +1044,10 @@ def convergence_factor(
 ) -> tuple[int, Array, float, float, Callable[..., Any], Array, Array]:
     """The convergence factor of RC on naive Bayes, predicted and seen."""
     T = 160
-    path, s = [], nb.statistics(codes, Y)
+    path, s, coded = [], nb.statistics(codes, Y), nb.family_.encode(codes)
     for _ in range(T):
         path.append(s.ravel())
-        s = s + gradient_of(nb, codes, s)[1]
+        s = s + gradient_of(nb, coded, s)[1]
     lengths = np.linalg.norm(np.diff(path, axis=0), axis=1)
     eigenvalues = relative_curvature(*curvatures(nb, nb.parameters(s), observed, every_x, 3))
     moving = eigenvalues[eigenvalues > 1e-8]
@@ -1055,7 +1059,7 @@ def convergence_factor(
         """Whether updates with lr from near the optimum leave it."""
         at, lengths = s + 0.01 * nb.statistics(codes, Y - 1 / 3), []
         for _ in range(60):
-            g = gradient_of(nb, codes, at)[1]
+            g = gradient_of(nb, coded, at)[1]
             lengths.append(np.linalg.norm(g.ravel()))
             at = at + lr * g
         return lengths[-1] > lengths[0]
@@ -1080,7 +1084,7 @@ def leaf_of_the_clouds(
     cloud_Y = np.eye(2)[cloud_y]
     cloud_bayes = GaussianNB().fit(cloud_X, cloud_y)
     s = cloud_bayes.statistics_
-    for _ in range(5000):
+    for _ in range(3000):
         s = s + 0.5 * gradient_of(cloud_bayes, cloud_X, s, cloud_Y)[1]
     eta = cloud_bayes.family_.natural_parameters(cloud_bayes.parameters_)
     for _ in range(1000):
