@@ -321,10 +321,9 @@ def gradients_with_gaps(
 
 def two_tops(first: tuple[int, int], second: tuple[int, int]) -> pd.DataFrame:
     """Value of F at the end of safe steps, from the closed form and from models that favour a value."""
-    table = {0.0: first, 1.0: second, np.nan: (50, 400)}
-    rows = np.repeat(list(table), [sum(pair) for pair in table.values()])
-    labels = np.concatenate([np.repeat([0, 1], pair) for pair in table.values()])
-    F = Objective.from_estimator(CategoricalNB(), rows[:, None], labels, target_weight=10.0)
+    rows, labels = np.repeat([0.0, 1.0, np.nan], 2), np.tile([0, 1], 3)
+    times = [*first, *second, 50, 400]
+    F = Objective.from_estimator(CategoricalNB(), rows[:, None], labels, times, target_weight=10.0)
     counts, ends = F.start.count, {}
     for name, share in {"closed form": None, "value 0": 0.9, "value 1": 0.1}.items():
         start = F.start
