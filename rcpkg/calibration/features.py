@@ -1,4 +1,4 @@
-"""Features φ(x) = (1, own(x)) of rows, in blocks; the scores of a model are linear in them, B_y · φ(x).
+"""Features φ(x) = (1, g(x)) of rows, in blocks; the scores of a model are linear in them, B_y · φ(x).
 
 Those of a Gaussian model are monomials of the features of the rows, those of counts the counts themselves. They are
 formed once where they fit in `KEPT` entries, and anew in each pass otherwise: dense, of shape (p, n), or, where most of
