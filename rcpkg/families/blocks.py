@@ -17,7 +17,7 @@ from scipy.linalg.lapack import dpotrf, dtrtri
 from rcpkg.base import Array
 from rcpkg.families.constants import BLOCK, LEAST_DIGITS, LEAST_PRECISION, TILE, VARIANCE_ROUNDING
 from rcpkg.families.family import dampened
-from rcpkg.linalg import EPS, ROUNDING, cholesky, correlations, slices
+from rcpkg.linalg import EPS, ROUNDING, cholesky, correlations, jittered_cholesky, slices
 
 
 class Fault(NamedTuple):
@@ -159,6 +159,13 @@ class Blocks:
         roots = np.linalg.cholesky(self.open(self._definite(P))) if roots is None else roots
         upper = roots.mT  # P = UᵀU, so that U is a whitener
         return self.square(self.close(np.linalg.inv(upper))), np.ascontiguousarray(self.close(upper))
+
+    def conditioner(self, S: Array, variance: float) -> Array:
+        """T with TTᵀ = (S + ``variance`` I)⁻¹, for one S."""
+        if self.independent:
+            return 1 / np.sqrt(S + variance)
+        identity = np.eye(len(S))
+        return jittered_cholesky(S + variance * identity).whiten(identity).T
 
     # definite covariances -------------------------------------------------------------------------------------------
 

@@ -18,8 +18,9 @@ DECIMALS = round(-log10(ROUNDING))
 #: A mean that lies farther from the median, in typical deviations, is no origin: moments about it lose eight digits,
 #: and at half or twice .6 less or more
 FAR_MEAN = 1e4
-#: Deviations of X are one at most so many times as small before a ridge: it has the curvature of their fourth power
-#: beside that of the rows, which is to keep its digits. Half or twice changes the way of a search, not where it ends.
+#: Before a ridge, directions of X with a deviation of less than one part in so many count as if they had that: the
+#: ridge has the curvature of its fourth power beside that of the rows, which is to keep its digits. Half or twice
+#: changes the way of a search, not where it ends.
 STEEPEST = 100.0
 
 # Natural parameters without a model -----------------------------------------------------------------------------------

@@ -522,17 +522,16 @@ class GaussianFamily(GaussianPrior):
         statistics: Statistics | None = None,
         pooled: GaussianParameters | None = None,
     ) -> Monomials:
-        """Monomials about the origin: of their root mean squares ("minimal"), or whitened by ``pooled``; standardised,
-        some in part, where whitened ones would have steep slopes in X ("conditioned")."""
+        """Monomials about the origin: of their root mean squares ("minimal"), or whitened by ``pooled``, as if X had a
+        further variance below which it counts for little beside a ridge ("conditioned")."""
         form, centre, factor = self.shape, 0.0 if kind == "plain" else self._origin, None
         if kind == "minimal" and pooled is None:
             power = form.total(self._power(statistics))
             factor = form.from_diagonal(1 / np.sqrt(power / statistics.count.sum()))
-        elif kind in ("minimal", "conditioned"):
+        elif kind == "minimal":
             factor = form.by_class(pooled.whitener)[0].T
-            deviation = np.sqrt(form.diagonal(form.by_class(pooled.covariance))[0])
-            if kind == "conditioned" and (deviation < 1 / STEEPEST).any():
-                factor = form.from_diagonal(np.minimum(1 / deviation, STEEPEST))
+        elif kind == "conditioned":
+            factor = form.conditioner(form.by_class(pooled.covariance)[0], STEEPEST**-2)
         return Monomials(self.encode(X), self._origin, centre, factor, form)
 
     def from_natural(self, natural: Statistics) -> GaussianParameters:

@@ -114,6 +114,25 @@ def fit(learner, X, y):
     return learner, [str(w.message) for w in caught if issubclass(w.category, ConvergenceWarning)]
 
 
+@pytest.mark.parametrize("apart", [1e-4, *slow(1e-2, 1e-6, 1e-8)])
+@pytest.mark.parametrize("model", [QDA(), LDA(), GaussianNB()], ids=repr)
+def test_a_ridge_beside_nearly_collinear_features(model, apart):
+    """In whitened coordinates the ridge has the curvature of apart⁻⁴, beside which rounding took that of the rows:
+    Newton's method said that it had converged at log-losses of up to log 2, also in units that lie far apart."""
+    pairs = {"QDA()": np.triu_indices(4), "GaussianNB()": np.diag_indices(4)}.get(repr(model), ((), ()))
+    for units, l2 in product(([1, 1, 1, 1], [1, 1e-3, 1e3, 10]), (1e-2, 1.0, 100.0)):
+        rng = np.random.RandomState(0)
+        X, noise = rng.randn(100, 4), rng.randn(100, 2)
+        y = (X[:, 0] + 0.5 * rng.randn(100) > 0).astype(int)
+        X[:, 2:] = X[:, :2] + apart * noise
+        value, P = optimum(centred(X * units, list(zip(*pairs))), y, l2)
+        for solver in ("newton", "lbfgs"):
+            learner, said = fit(ConditionalLikelihood(clone(model), l2=l2, solver=solver), X * units, y)
+            assert abs(learner.objective_ - value) < VALUE, (units, l2, solver)
+            lost = any("rounding loses the posteriors" in message for message in said)  # but not the optimum
+            assert lost or np.abs(learner.predict_proba(X * units) - P).max() < POSTERIOR
+
+
 # --- targets ----------------------------------------------------------------------------------------------------------
 
 
