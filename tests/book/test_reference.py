@@ -234,21 +234,3 @@ def test_a_symbol_means_one_thing_in_a_chapter_and_occurs_there():
 def test_symbols_of_the_whole_book_are_told_apart():
     shared = [symbol for row in registers.shared().itertuples() for symbol in re.findall(r"\$([^$]+)\$", row.symbol)]
     assert sorted(shared) == sorted(set(shared))
-
-
-@pytest.mark.slow
-def test_opened_names_of_tests_and_two_tables_of_one_cell_keep_to_their_place(browser):
-    fold = results_pages.held([], ["test_wanbiac.py::test_" + 30 * "a_long_name_"] * 2).astext()
-    table = '<div class="pst-scrollable-table-container"><table class="dataframe"><tr><td>1</td></tr></table></div>'
-    page = browser.new_page(viewport={"width": 600, "height": 800})
-    page.set_content(
-        f'<table class="results-index"><tr><td>{fold}</td></tr></table><div class="cell_output">{table}{table}</div>'
-    )
-    page.add_style_tag(path=ROOT / "book" / "_static" / "book.css")
-    page.evaluate("document.querySelector('details').open = true")
-    wide = page.evaluate("document.querySelector('.results-index').scrollWidth")
-    first, second = (box.bounding_box() for box in page.query_selector_all(".pst-scrollable-table-container"))
-    page.close()
-    assert wide <= 600
-    assert second["y"] - first["y"] - first["height"] > 8
-    assert "</summary><br>" not in fold

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from rcbook.experiments.studies import generative_or_discriminative as rows_needed
-from scipy.optimize import minimize
 from scipy.stats import norm
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import LogisticRegression
@@ -42,18 +41,3 @@ def test_excess_error_of_the_best_rule_is_zero_and_of_a_constant_rule_is_the_res
     assert best == pytest.approx(0) and other > 0.001
     opposite = rows_needed.excess_error(np.array([[0.0, -1.0, 0.0]]), 2.0)[0]
     assert opposite == pytest.approx(1 - 2 * norm.cdf(-1))
-
-
-def test_of_two_wrong_models_the_generative_one_can_err_less_in_the_limit():
-    """Uniform classes on [-1, 1] and [0, 4], by a grid: the exercise ex-pc-waiting of chapter 1."""
-    classes = np.linspace(-1, 1, 4001), np.linspace(0, 4, 4001)
-
-    def loss(beta):
-        return sum(np.logaddexp(0, s * (beta[0] + beta[1] * x)).mean() for s, x in zip((1, -1), classes))
-
-    intercept, slope = minimize(loss, [0.0, 1.0]).x
-    cuts = {"logistic": -intercept / slope, "gaussian": np.mean([x.mean() for x in classes])}
-    errors = {k: np.mean([(classes[0] > c).mean(), (classes[1] < c).mean()]) for k, c in cuts.items()}
-    assert cuts["logistic"] == pytest.approx(0.736, abs=1e-3) and cuts["gaussian"] == pytest.approx(1)
-    assert errors["logistic"] == pytest.approx(0.158, abs=1e-3)
-    assert errors["gaussian"] == pytest.approx(0.125, abs=1e-3)

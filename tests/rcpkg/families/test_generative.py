@@ -32,8 +32,6 @@ from rcpkg import (
     QDA,
     BernoulliNB,
     CategoricalNB,
-    ClosedFormClassifier,
-    Family,
     GaussianNB,
     InvalidStatistics,
     KDependenceBayes,
@@ -289,25 +287,7 @@ def test_samples_are_reproducible_and_labelled():
     first, second = model.sample(50, random_state=1), model.sample(50, random_state=1)
     assert_array_equal(first[0], second[0])
     assert set(first[1]) <= {"a", "b", "c"}
-    refused("sampling needs draw, which UniformFamily does not", Uniform().fit(X, y).sample, 3)
     refused("belong to no block", ProductModel([("a", QDA(), [0, 1])]).fit(X, y).sample, 3)
-
-
-class UniformFamily(Family):
-    """The smallest model: it knows nothing of x."""
-
-    def statistics(self, X, weights):
-        return Statistics(count=weights.sum(axis=0))
-
-    def parameters(self, statistics):
-        return statistics.count / statistics.count.sum()
-
-    def log_joint(self, X, parameters):
-        return np.tile(np.log(parameters), (len(X), 1))
-
-
-class Uniform(ClosedFormClassifier, family=UniformFamily):
-    """The classifier of this family."""
 
 
 # The passes over the data --------------------------------------------------------------------------------------------

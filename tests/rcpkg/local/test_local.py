@@ -387,17 +387,6 @@ def test_the_default_grid_is_the_source_s_up_to_the_smallest_class():
 # ----------------------------------------------------------------------------------------- ties and search
 
 
-def test_ties_of_distances_are_broken_by_index():
-    rng = np.random.default_rng(0)
-    X = rng.integers(0, 3, (200, 2)).astype(float) + 1000.0
-    Q = rng.integers(0, 3, (30, 2)).astype(float) + 1000.0
-    y = rng.integers(0, 2, 200)
-    model = BregmanKNN(n_neighbors=9).fit(X, y)
-    for x, p in zip(Q, model.predict_proba(Q)[:, 1]):
-        near = np.argsort(((X - x) ** 2).sum(axis=1), kind="stable")[:9]
-        assert_allclose(p, (y[near].sum() + 1) / 11)
-
-
 @pytest.mark.parametrize("estimator", PER_CLASS)
 def test_more_rows_than_k_at_one_distance_come_by_index(estimator):
     """Twelve rows of each class on one circle about the query, and four copies of each: the first k are taken."""
