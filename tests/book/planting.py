@@ -13,6 +13,7 @@ import ast
 import csv
 import inspect
 import io
+import operator
 import re
 import signal
 import sys
@@ -31,14 +32,8 @@ import numpy as np
 PARTS = ("gap", "measured", "holds")  # ``exceeds`` says that something is large, not what it is
 SIDES = {"allclose", "isclose", "array_equal"}  # of numpy, with two sides
 FLIPPED = {"Lt": "Gt", "LtE": "GtE", "Gt": "Lt", "GtE": "LtE", "Eq": "NotEq", "NotEq": "Eq"}
-COMPARE: dict[str, Callable[[Any, Any], Any]] = {
-    "Lt": lambda a, b: a < b,
-    "LtE": lambda a, b: a <= b,
-    "Gt": lambda a, b: a > b,
-    "GtE": lambda a, b: a >= b,
-    "Eq": lambda a, b: a == b,
-    "NotEq": lambda a, b: a != b,
-}
+COMPARE = {"Lt": operator.lt, "LtE": operator.le, "Gt": operator.gt, "GtE": operator.ge}
+COMPARE |= {"Eq": operator.eq, "NotEq": operator.ne}
 DRAWS = {name for name in vars(np.random.Generator) if not name.startswith("_")} - {"bit_generator", "spawn"}
 LONGEST = 30.0  # seconds of the processor that a check may take with an error in it
 SHARE = 60  # of as many errors the slow tests try one
@@ -144,13 +139,6 @@ class Plants:
 
 def changed(kind: str, value: Any) -> Any:
     """The value with an error of a kind in it, or None where it cannot have one."""
-    if isinstance(value, str | bytes | type(None) | dict | list | tuple) and not hasattr(value, "ravel"):
-        if not isinstance(value, list | tuple) or hasattr(value, "_fields"):
-            return None
-        try:
-            value = np.asarray(value, dtype=float)
-        except (TypeError, ValueError):
-            return None
     is_bool = getattr(value, "dtype", None) in (bool, np.dtype(bool)) or isinstance(value, bool)
     try:
         if kind == "transposed":
@@ -160,8 +148,7 @@ def changed(kind: str, value: Any) -> Any:
             return np.roll(array, 1, axis=-1) if array.ndim and array.shape[-1] > 1 else None
         if is_bool:
             return np.logical_not(value) if kind == "sign" else None
-        factor = {"factor": 1.01, "double": 2.0, "sign": -1.0, "missing": 0.0}[kind]
-        return factor * value
+        return {"factor": 1.01, "sign": -1.0, "missing": 0.0}[kind] * value
     except (TypeError, ValueError, AttributeError):
         return None
 
@@ -244,13 +231,9 @@ class Instrument(ast.NodeTransformer):
                 # each name has its own part of what a function returns
                 if len(returned := returns.get(called(value), [])) == 1:
                     value = returned[0]
-                values = (
-                    value.elts
-                    if isinstance(value, ast.Tuple | ast.List) and len(value.elts) == len(target.elts)
-                    else None
-                )
+                parts = value.elts if isinstance(value, ast.Tuple | ast.List) else []
                 for i, part in enumerate(target.elts):
-                    bind(part, values[i] if values else value)
+                    bind(part, parts[i] if len(parts) == len(target.elts) else value)
             else:
                 while isinstance(target, ast.Subscript | ast.Attribute):
                     target = target.value
@@ -284,11 +267,8 @@ class Instrument(ast.NodeTransformer):
         if called(node) in SIDES:
             self.found.setdefault(node, part)
             return True
-        children = [
-            child
-            for child in ast.iter_child_nodes(node)
-            if not (isinstance(node, ast.Subscript) and child is node.slice)
-        ]
+        index = node.slice if isinstance(node, ast.Subscript) else None
+        children = [child for child in ast.iter_child_nodes(node) if child is not index]
         if any([self._comparisons(child, part, bindings, 0) for child in children]):
             return True
         if depth:
@@ -304,6 +284,9 @@ class Instrument(ast.NodeTransformer):
 
     def _call(self, method: str, *arguments: ast.expr) -> ast.Call:
         return ast.Call(ast.Attribute(ast.Name("_plants", ast.Load()), method, ast.Load()), list(arguments), [])
+
+    def _drawn(self, node: ast.AST, value: ast.expr) -> ast.expr:
+        return self._call("draw", self._site(ast.unparse(node), "law"), value) if _is_generator(value) else value
 
     def visit(self, node: ast.AST) -> Any:
         part = self.found.get(node)
@@ -323,15 +306,12 @@ class Instrument(ast.NodeTransformer):
         if isinstance(node, ast.Call) and _is_plant(node):
             return node
         if isinstance(node, ast.Attribute) and _is_generator(node.value) and node.attr in DRAWS:
-            node.value = self._call("draw", self._site(ast.unparse(node), "law"), node.value)
+            node.value = self._drawn(node, node.value)
             return node
         if isinstance(node, ast.Call):
-            for i, argument in enumerate(node.args):
-                if _is_generator(argument):
-                    node.args[i] = self._call("draw", self._site(ast.unparse(node), "law"), argument)
+            node.args = [self._drawn(node, argument) for argument in node.args]
             for keyword in node.keywords:
-                if _is_generator(keyword.value):
-                    keyword.value = self._call("draw", self._site(ast.unparse(node), "law"), keyword.value)
+                keyword.value = self._drawn(node, keyword.value)
         return super().generic_visit(node)
 
     def _comparison(self, node: ast.AST, part: str) -> ast.expr:
@@ -432,19 +412,16 @@ def planted(
                 exec(code, space)
         except AssertionError:
             return "seen"
-        except TimeoutError:
-            return "raised"
-        except Exception:
+        except Exception:  # or it takes too long
             return "raised"
         return "unseen"
 
     outcomes: dict[tuple[int, str], str] = {}
     with restored(namespace):  # errors in the last statement need no second run of the others
         namespace.update(names)
-        if attempt(first[0], namespace) != "unseen":
-            raise AssertionError("the check fails as it stands")
+        found = attempt(first[0], namespace)
         before = {k: list(v) for k, v in plants.sides.items()}
-        if attempt(first[1], namespace) != "unseen":
+        if {found, attempt(first[1], namespace)} != {"unseen"}:
             raise AssertionError("the check fails as it stands")
         right = plants.sides
         for error in errors:
@@ -469,11 +446,7 @@ def _is_generator(node: ast.AST) -> bool:
 
 
 def _is_plant(node: ast.Call) -> bool:
-    return (
-        isinstance(node.func, ast.Attribute)
-        and isinstance(node.func.value, ast.Name)
-        and node.func.value.id == "_plants"
-    )
+    return isinstance(node.func, ast.Attribute) and ast.unparse(node.func.value) == "_plants"
 
 
 def judge(instrument: Instrument, plants: Plants, right: dict, error: tuple[int, str], result: str) -> str:
