@@ -20,16 +20,12 @@ from scipy.linalg.lapack import dpstrf
 
 from rcpkg.base import Array, InvalidStatistics, log_posterior
 from rcpkg.calibration.constants import (
-    FLAT,
     KEPT,
-    LARGEST,
-    LARGEST_OF_MANY,
     MOST_PARAMETERS,
-    PATIENCE,
     PRODUCTS,
     ROUGH,
     SAMPLE,
-    STINT,
+    SPEEDUP,
 )
 from rcpkg.calibration.curvature import MinimalForm, SecondMoments, Woodbury, WoodburyByDifferences
 from rcpkg.calibration.features import Features, products, squared, weighted_sums
@@ -38,7 +34,7 @@ from rcpkg.calibration.objective import Objective, log_posterior_of
 from rcpkg.calibration.rules import Losses
 from rcpkg.families import Statistics, Unsupported, can
 from rcpkg.families.gaussian_features import Hermite
-from rcpkg.linalg import EPS, ROUNDING, cholesky
+from rcpkg.linalg import EPS, ROUNDING, SINGULAR_RATIO, cholesky
 
 
 class Iterate:
@@ -242,10 +238,9 @@ class Conditional(Smooth):
         ridge = features.ridge() if l2 else None
         # in the differences from one class the diagonal blocks of many would be a poor curvature
         if F.target:
-            most = LARGEST if self.r == 2 else min(LARGEST, MOST_PARAMETERS)
-            self.dense = self.form.size <= most or self._system(len(F.y)) <= 3 * LARGEST
+            self.dense = self.form.size <= MOST_PARAMETERS or self._system(len(F.y)) <= 4 * MOST_PARAMETERS
         else:
-            self.dense = (self.r - 1) * self.width <= (LARGEST if self.r == 2 else LARGEST_OF_MANY)
+            self.dense = (self.r - 1) ** 1.5 * self.width <= MOST_PARAMETERS
         free = self.r - 1 if self.dense else self.r
         end = self.form.size if F.target and self.dense else free * self.width
         self.of_scores = slice(end - free * self.width, end)  # places of the coefficients of scores in z
@@ -273,10 +268,10 @@ class Conditional(Smooth):
         if self.joint and not (self.by_class or self.dense):
             raise Unsupported(f"{K} features of {self.r} classes are more than its Hessians are made for")
         least, self.exact = SAMPLE * (p if self.dense else K), self.dense
-        self.stint = STINT * K * (self.data.free if self.dense else 1)  # by their multiplications
+        self.stint = K * (self.data.free if self.dense else 1) / SPEEDUP  # by their multiplications
         # L-BFGS makes up for the rows that a sample lacks, and, where a ridge bends all directions, for classes that do
         # not act apart: on pendigits and letter a fifth faster, as the race asks for; else conjugate gradients
-        self.patience = PATIENCE if self.dense or self.data.l2 or n < SAMPLE * K else 0
+        self.patience = self.stint / ROUGH if self.dense or self.data.l2 or n < SAMPLE * K else 0
         if self.by_class and least < n / 2:
             index, weight = stratified(self.data, least, SAMPLE * K)
             if len(index) < n:
@@ -400,9 +395,9 @@ class Conditional(Smooth):
         return self.pinned(H)
 
     @property
-    def is_costly(self) -> bool:
-        """Whether a Hessian costs so many passes that steps had better share one."""
-        return STINT * self.stint > 1
+    def sharing(self) -> float:
+        """Steps that had better share a Hessian, the more, the more passes it costs."""
+        return max(self.stint / SPEEDUP, 1.0)
 
     def curvature_nearby(self, z: Array) -> Curvature | Woodbury:
         """H at z, or, as a matrix, where the last one of another weight was formed."""
@@ -450,7 +445,7 @@ class Conditional(Smooth):
     def _has_fewer_rows(self) -> bool:
         """Whether systems of the rows, or of differences of classes, take the place of H."""
         # with shared covariances they lose digits where a feature hardly varies in classes: H, where it fits
-        fits = self.form.size <= LARGEST and self.form.map.n_shared
+        fits = self.form.size <= MOST_PARAMETERS and self.form.map.n_shared
         return bool(self.joint) and not fits and self._system(self.rows) < self.form.size
 
     def _system(self, n: int) -> float:
@@ -536,10 +531,11 @@ class Conditional(Smooth):
         """Whether a direction has next to no curvature at z for the rows of ``data``, without a penalty."""
         if not (self.dense or self.by_class):
             h, flat = (data.diagonal(V) for V in (self.scored(z), self.scored(0 * z)))
-            return bool(np.any(h < FLAT * flat))
+            return bool(np.any(h < SINGULAR_RATIO * flat))
         order, unseen = self.data.size if self.dense else self.width, self.unseen if self.dense else None
         pairs = zip(*(data.information(V, full=self.dense).reshape(-1, order, order) for V in (self.scored(z), None)))
-        return any(not cholesky(H - FLAT * flat + (0.0 if unseen is None else unseen)).pivot for H, flat in pairs)
+        kept = 0.0 if unseen is None else unseen
+        return any(not cholesky(H - SINGULAR_RATIO * flat + kept).pivot for H, flat in pairs)
 
     # --- where to begin -----------------------------------------------------------------------------------------------
 

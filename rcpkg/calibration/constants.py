@@ -35,10 +35,6 @@ SECANTS = 5
 #: One step in so many is plain: these alone carry the proof of the linear rate. With 2 or 6 six searches take up to 11
 #: steps less or 5 more.
 PLAIN_EVERY = 3
-#: Singular values of the secants' curvature that count, relative to the largest; gradients are differences of sums over
-#: rows, and what is less is rounding. The same of a coordinate that its curvature scales, relative to that at equal
-#: posteriors: saturated ones have none.
-RESOLVED = ROUNDING**0.5
 
 # Newton's method and L-BFGS (chapter 9) -------------------------------------------------------------------------------
 
@@ -63,56 +59,29 @@ STALLED = 10
 # What is faster -------------------------------------------------------------------------------------------------------
 # The bar of each is the race to the optimum (chapter 9). The optimum is the same: steps differ, not what they end at.
 
-#: Coordinates of a dense Hessian, 18 MB, and of directions that no row sees; its factor costs their third power, so
-#: that half or twice takes an eighth or eight times as long where it is just reached. `Woodbury` takes systems of three
-#: times as many, 160 MB: without it QDA on 300 rows of digits takes minutes.
-LARGEST = 1500
-#: The same of three classes or more without a target; beyond, the blocks of the classes, a fraction of it, stand for
-#: it. satellite as naive Bayes, 725 and 905 coordinates, takes .25 in place of .84 s with a ridge, .37 in place of 1.30
-#: without. Half or twice moves the change among problems of that size. With a target it is `MOST_PARAMETERS`, up to
-#: which leave-one-out inverts a whole Hessian; the bar is `RiskCalibrationCV` on up to 1,000 rows: GaussianNB on 300
-#: rows of digits in 1.1 in place of 6.8 s.
-LARGEST_OF_MANY = 500
 #: Numbers that are kept, 400 MB: features of all rows, which beyond are formed in each pass, 1.5 times as long; entries
 #: of the blocks of the classes, beyond which the diagonal stands for the Hessian; and rows that the test of calibration
 #: draws anew, where weights repeat them. Half or twice takes half or twice of that, and a table that no longer fits
 #: takes 1.5 times as long.
 KEPT = 5e7
+#: Times that products of dense matrices, of which a curvature takes most, are as fast as what else a pass over the rows
+#: does, and as products of sparse ones: by these a curvature serves for as long as it took, and features are sparse
+SPEEDUP = 8.0
 #: Rows for each coordinate, and of each class for each feature, that stand for all in a curvature. With half of them
 #: L-BFGS has more to make up for, with twice a curvature costs twice as much.
 SAMPLE = 20
-#: Passes that a curvature of a part serves for each that its multiplications take: an eighth, as products of matrices
-#: run at about eight times the speed of what else a pass does. With half five fits of the race take six steps less to
-#: one more, with twice up to thirteen more, and up to a fifth longer or less long with either.
-STINT = 0.125
 #: Part that an approximation leaves out: of the gradient, by conjugate gradients; the weight of a row for a pair of
 #: classes, relative to the mean, by a sampled curvature; of the p/2n nats a row that the optimum of n rows lacks, by a
 #: search on a sample; of the last promise, by an older Hessian that is to serve once more; its square of a row's own
 #: curvature in the metric of the target's, by `Woodbury` on the path over weights. Half makes each nearer and longer.
 ROUGH = 0.1
-#: Length of the first step by the curvature of another search from which on this serves further: halved once at most
-HALF = 0.5
-#: Steps of a path over weights that share a Hessian: it is formed anew where they have not made the promise `ROUGH`
-#: times as large. With one step QDA on vehicle takes 25 % longer, with five as long.
-SHARED = 3
-#: Optima of other weights from which the next one is predicted: with two or six its search takes up to one step more
-NEAREST = 3
-#: Steps of L-BFGS before conjugate gradients, or on a sample, at most: on digits as naive Bayes with a ridge 66 steps
-#: become 43 with half of them and 103 with twice
-PATIENCE = 50
 #: Products of conjugate gradients, at most: on 170 rows of 33 features in units a million apart, as QDA with a ridge
 #: and weights, a fit takes 1.5 s, and 10 s with as many products as coordinates. 36 steps for satellite as naive Bayes
 #: take 1,106 with half, 1,506, and 2,306 with twice, and end within 1e-10 of each other.
 PRODUCTS = 200
-#: Entries for each that is not zero from where sparse products are faster, of more than `IN_CACHE`; twice either way
-#: costs a third of a pass
-SPARSE_FROM = 6
 
 # Where a search ends --------------------------------------------------------------------------------------------------
 
-#: Least curvature, relative to that at equal posteriors, that is none: at least 1e-7 at finite optima of 150 tables, at
-#: most 3e-12 where a search on the way to none had converged, so that half or twice tells these alike
-FLAT = 1e-10
 #: Gain in nats a row and pseudo-row that a step promises at the optimum of a weight, from which rows are left out, and
 #: along directions that no row sees: posteriors to 1e-7, though steps converge linearly; half or twice takes up to two
 #: steps more or one less
@@ -128,7 +97,7 @@ BLOCKS = 200
 #: gains rougher by a factor of 1.4, twice takes twice as long.
 LOOKED_AT = 600
 #: Nats a row that are worth a word: by so many the closed form must do better than a fit with a given weight for a
-#: warning. Half makes more fits warn. The next three are nats a row, too.
+#: warning. Half makes more fits warn. The next two are nats a row, too.
 AHEAD = 0.01
 #: By which a model that rows left out chose may be behind the closed form, within a standard error, without a warning
 WORSE = 2 * AHEAD
@@ -136,19 +105,18 @@ WORSE = 2 * AHEAD
 WORTH = AHEAD / 10
 #: Ends safe steps in folds that take the place of leave-one-out, times the share of the target in all rows: half of it
 #: bounds what the objective lacks a row, far below the standard error of a log-loss
-FOLD_TOL = 1e-4
-#: Step of a row's statistics by which a target is differentiated: about the fourth root of rounding; half or twice
-#: changes no posterior by 1e-7
-DIFFERENCE = 1e-4
-#: Nats a row that rounding may cost a model on its way along the directions that no row sees, half of the digits: with
-#: 1e-9 rows far from zero are said to lose their posteriors, which nobody sees; from 1e-4 on the history of skewed rows
-#: would not be true
-LOST = ROUNDING**0.5
+FOLD_TOL = ROUGH * WORTH
+#: Step of a row's statistics by which a target is differentiated, and share of the greatest derivative that is none:
+#: half or twice changes no posterior by 1e-7. With the square root of rounding sums are not seen to move their own
+#: entries alone, and `RiskCalibrationCV` of LDA on vehicle takes a fifth longer.
+DIFFERENCE = ROUNDING ** (1 / 3)
 
 # What is too large ----------------------------------------------------------------------------------------------------
 
-#: Parameters of the Hessian that leave-one-out inverts: beyond, folds are faster. With 2,000 `RiskCalibrationCV` of
-#: GaussianNB on 300 rows of digits takes 6 times as long.
+#: Coordinates of a dense Hessian, 8 MB, of directions that no row sees, and of what leave-one-out inverts; `Woodbury`
+#: takes systems of four times as many, 128 MB. Without a target those of r classes count (r - 1)^.5 times, beside r
+#: blocks, which are less the more classes there are. With 2,000 `RiskCalibrationCV` of GaussianNB on 300 rows of
+#: digits takes 6 times as long.
 MOST_PARAMETERS = 1000
 #: Patterns of gaps in view that are drawn for each rate and dealt out to the rows, so that many rows share the work for
 #: a pattern. Twice takes up to twice as long, half repeats patterns.

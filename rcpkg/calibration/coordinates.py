@@ -11,11 +11,11 @@ import numpy as np
 
 from rcpkg.base import Array, InvalidStatistics
 from rcpkg.calibration.conditional import Conditional, Iterate, Smooth, closed_form_of, finite
-from rcpkg.calibration.constants import RESOLVED
 from rcpkg.calibration.features import Features
 from rcpkg.calibration.logistic import Curvature, Evaluation, LogisticObjective
 from rcpkg.calibration.objective import Objective
 from rcpkg.families import Statistics
+from rcpkg.linalg import RESOLVED
 
 COORDINATES = ("whitened", "natural", "closed_form", "curvature")
 

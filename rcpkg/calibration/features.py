@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
 from rcpkg.base import Array
-from rcpkg.calibration.constants import KEPT, SPARSE_FROM
+from rcpkg.calibration.constants import KEPT, SPEEDUP
 from rcpkg.families import FeatureMap, Statistics
 from rcpkg.linalg import AT_A_TIME, IN_CACHE, slices
 
@@ -28,7 +28,7 @@ class Features:
     def __init__(self, feature_map: FeatureMap) -> None:
         self.map, self.n, self.width = feature_map, feature_map.n, 1 + feature_map.n_by_class
         self.index: NDArray[np.intp] | None = None  # of the rows, if they are not all
-        self.sparse = self.n * feature_map.n_by_class > max(SPARSE_FROM * feature_map.entries, IN_CACHE)
+        self.sparse = self.n * feature_map.n_by_class > max(SPEEDUP * feature_map.entries, IN_CACHE)
         self._keep(KEPT)
 
     def _keep(self, most_entries: float) -> None:
@@ -48,7 +48,7 @@ class Features:
     @property
     def entries(self) -> float:
         """Of dense features that a pass takes as long for."""
-        return SPARSE_FROM * self.map.entries if self.sparse else float(self.n * self.width)
+        return SPEEDUP * self.map.entries if self.sparse else float(self.n * self.width)
 
     def take(self, index: NDArray[np.intp]) -> "Features":
         """Those of some of the rows, formed once."""

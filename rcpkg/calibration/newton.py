@@ -9,12 +9,12 @@ import numpy as np
 
 from rcpkg.base import Array
 from rcpkg.calibration.conditional import Conditional, Iterate, Smooth, conjugate
-from rcpkg.calibration.constants import HALF, LEAST, MEMORY, PATIENCE, RADIUS, ROUGH, SHARED, STALLED, STEADY
+from rcpkg.calibration.constants import LEAST, MEMORY, RADIUS, ROUGH, STALLED, STEADY
 from rcpkg.calibration.coordinates import COORDINATES, Named, metric
 from rcpkg.calibration.curvature import Woodbury
 from rcpkg.calibration.steps import Run, Step
 from rcpkg.checks import check_choice
-from rcpkg.linalg import EPS, LOG_ROUNDING, backtracked
+from rcpkg.linalg import EPS, LOG_ROUNDING, MOST_STEPS, backtracked
 
 Solve = Callable[[Array], Array]
 
@@ -121,8 +121,8 @@ class NewtonRun(Stalling):
 
 
 class SharedRun(NewtonRun):
-    """Newton's steps that share a factor, which L-BFGS improves, for as long as `SHARED` of them, or each where factors
-    cost little, make the promise ``ROUGH`` times as large.
+    """Newton's steps that share a factor, which L-BFGS improves, for as long as so many as `sharing` says, one where
+    factors cost little, make the promise ``ROUGH`` times as large.
 
     The bar is `RiskCalibrationCV` on up to 1,000 rows: for QDA on 846 rows of vehicle 41 in place of 63 Hessians for 8
     optima. The optimum is the same, as its Hessian tells the promise with which a path ends.
@@ -131,7 +131,6 @@ class SharedRun(NewtonRun):
     def __init__(self, solve: Solve | None) -> None:
         super().__init__()
         self.solve = solve
-        self.promises: deque[float] = deque(maxlen=SHARED + 1)
 
     def _step(self, point: Iterate) -> Iterate | None:
         F, g, end = point.objective, point.evaluation.gradient, None
@@ -139,7 +138,7 @@ class SharedRun(NewtonRun):
             return super()._step(point)
         if self.solve is not None and "curvature" not in point.__dict__:
             end = descended(point, -point.ahead) if np.abs(F.beta(point.ahead)).max() <= self.radius else None
-        if end is not None and end[0] >= (HALF if self.steps == 1 else 1):
+        if end is not None and end[0] >= 1:
             following = end[1]
         else:
             following = super()._step(point)
@@ -147,15 +146,11 @@ class SharedRun(NewtonRun):
                 return None
             self.solve = point.curvature.solve
             self.pairs.clear()
-            self.promises.clear()
-            self.promises.append(point.promise)
         after = following.evaluation.gradient
         self.pairs.append((following.z - point.z, after - g))
         ahead = quasi_newton(after, self.solve, self.pairs, scaled=False)
         following = F.iterate(following.z, following.evaluation, ahead)
-        self.promises.append(following.estimate)
-        steps = SHARED if F.is_costly else 1
-        if following.estimate > (ROUGH * self.promises[-1 - steps] if len(self.promises) > steps else point.estimate):
+        if following.estimate > ROUGH ** (1 / F.sharing) * point.estimate:
             self.solve = None
         return following
 
@@ -223,7 +218,7 @@ def search_start(point: Iterate) -> Iterate:
     if not is_searched:
         return F.better_start(point)
     run, on_part = NewtonRun(), part.iterate(point.z)
-    for t in range(1, PATIENCE + 1):
+    for t in range(1, MOST_STEPS + 1):
         following = run(on_part, t)
         if following is None:
             break

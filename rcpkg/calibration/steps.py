@@ -9,12 +9,12 @@ from typing import Any, Literal
 import numpy as np
 
 from rcpkg.base import Array, InvalidStatistics
-from rcpkg.calibration.constants import LONGEST_STEP, PLAIN_EVERY, RESOLVED, SECANTS, SHORTEST_STEP
+from rcpkg.calibration.constants import LONGEST_STEP, PLAIN_EVERY, SECANTS, SHORTEST_STEP
 from rcpkg.calibration.objective import Objective, Point, log_posterior_of, rows_at
 from rcpkg.calibration.rules import calibration_weights
 from rcpkg.checks import check_choice, check_number
 from rcpkg.families import Family, Statistics, can, require
-from rcpkg.linalg import SUFFICIENT_GAIN
+from rcpkg.linalg import RESOLVED, SUFFICIENT_GAIN
 
 Run = Callable[[Point, int], Point | None]
 

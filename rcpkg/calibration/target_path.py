@@ -14,7 +14,7 @@ from scipy.sparse import issparse
 from rcpkg.base import Array, InvalidStatistics, log_posterior
 from rcpkg.calibration.climb import climb
 from rcpkg.calibration.conditional import Conditional, Iterate
-from rcpkg.calibration.constants import DIFFERENCE, MOST_PARAMETERS, NEAREST, ROUGH, SAFE_TOL, TOL
+from rcpkg.calibration.constants import DIFFERENCE, MOST_PARAMETERS, ROUGH, SAFE_TOL, TOL
 from rcpkg.calibration.curvature import MinimalForm
 from rcpkg.calibration.newton import SharedNewton, Solve
 from rcpkg.calibration.objective import Objective, check_each, log_posterior_of, target_of, target_parameters
@@ -113,7 +113,7 @@ class TargetPath:
             self.path = climb(F, Safe(), Converged(safe_tol), start=start)
         else:
             F = self.conditional = (near.objective if near else self.conditional).with_weight(b)
-            start, solve = self._start(F, others[:NEAREST])
+            start, solve = self._start(F, others)
             newton = SharedNewton(solve)
             if any(each._solves.get(b) is solve is not None for each in (*self.parts, *self.twins)):
                 tol = max(ROUGH * tol, TOL)  # by the factor of other rows a promise may come out too low
@@ -150,7 +150,7 @@ class TargetPath:
         solve = None
         if F.exact and not F._has_fewer_rows:  # whose systems cost little for what the rows of a fold change
             solve = next((solve for point, solve in sorted(led, key=lambda each: each[0] is not best) if solve), None)
-        if solve is None and weights and F.exact and F.is_costly:
+        if solve is None and weights and F.exact and F.sharing > 1:
             solve = F.curvature_nearby(best.z).solve
         return (F.iterate(best.z, best.evaluation, solve(best.evaluation.gradient)) if solve else best), solve
 
@@ -177,17 +177,12 @@ class TargetPath:
         return led
 
     def _predicted(self, F: Conditional, weights: list[float]) -> list[Iterate]:
-        """Polynomials through optima of the nearest ``weights``: in log b and, where they are few, in 1/(m + b m̄), with
-        that of b = ∞, the target; the nearest one where rounding leaves these no model."""
+        """Polynomials through the optima of these ``weights``: in log b, and in 1/(m + b m̄) with that of b = ∞, the
+        target; the nearest one where rounding leaves these no model."""
         b, optima = F.target.weight, [self._paths[weight].point.z for weight in weights]
         sizes = np.array([self._paths[weight].objective.size for weight in weights])
-        through = []
-        if len(weights) > 1:
-            through.append((np.log(np.divide(weights, b)), optima))
-        if len(weights) < NEAREST:
-            through.append((np.append(F.size / sizes, 0.0) - 1, [*optima, F.anchor]))
-        starts = []
-        for places, ends in through:
+        in_sizes, starts = (np.append(F.size / sizes, 0.0) - 1, [*optima, F.anchor]), []
+        for places, ends in ((np.log(np.divide(weights, b)), optima), in_sizes):
             with suppress(np.linalg.LinAlgError):  # two places are one but for rounding
                 starts.append(F.iterate(interpolated(places, ends)))
         found = any(np.isfinite(point.evaluation.value) for point in starts)

@@ -11,11 +11,10 @@ from numpy.typing import ArrayLike
 from rcpkg.base import constructed
 from rcpkg.checks import check_number, check_sequence, refusal
 from rcpkg.gaussians.classifier import Grid, GridClassifier, MomentClassifier
-from rcpkg.gaussians.constants import SINGULAR_RATIO
 from rcpkg.gaussians.edda import EDDA_MODELS, edda_covariances
 from rcpkg.gaussians.predictive import Gaussians
 from rcpkg.gaussians.scatter import ClassStatistics, Sample, log_normal
-from rcpkg.linalg import Array
+from rcpkg.linalg import SINGULAR_RATIO, Array
 from rcpkg.rows import Rows, in_memory
 
 #: Friedman's grid of 25 points (1989, section 5; thesis2007 section 5.5.1)

@@ -6,8 +6,8 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from rcpkg.checks import refusal, warn
-from rcpkg.gaussians.constants import ABSENT, SINGULAR_RATIO
-from rcpkg.linalg import Array, is_definite
+from rcpkg.gaussians.constants import ABSENT
+from rcpkg.linalg import SINGULAR_RATIO, Array, is_definite
 
 #: The fourteen models of Bensmail and Celeux: volume, shape and orientation are equal (E) or vary (V) over
 #: the classes, or are trivial (I): the spherical, the diagonal and the general family in turn

@@ -6,7 +6,6 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg.lapack import dsytrd
 
-from rcpkg.gaussians.constants import SAFE_DOWNDATE
 from rcpkg.gaussians.grid import (
     BDA7_SEEDS,
     SPHERICAL_BASES,
@@ -20,7 +19,7 @@ from rcpkg.gaussians.grid import (
     shifted_forms,
 )
 from rcpkg.gaussians.scatter import Sample
-from rcpkg.linalg import IN_CACHE, Array
+from rcpkg.linalg import IN_CACHE, RESOLVED, Array
 
 
 def tridiagonal_forms(
@@ -153,7 +152,7 @@ class LeaveOneOut:
                 log_det, quadratic = shifted_forms(values, V @ axes, shift)
             if case.own_class and case.count > 1:
                 downdate = 1 - case.kappa * quadratic
-                unsafe = (ratio * downdate < SAFE_DOWNDATE).any(axis=1)
+                unsafe = (ratio * downdate < RESOLVED).any(axis=1)
                 refit[places[unsafe], case.h] = True
                 downdate[unsafe] = 1.0
                 log_det, quadratic = log_det + np.log(downdate), case.kappa**2 * quadratic / downdate

@@ -359,14 +359,14 @@ def test_what_the_sentence_takes_rows_to_gain_is_what_leave_one_out_says(name, t
     ("name", "largest", "kind", "r"),
     [
         *((name, 1500, Curvature, 3) for name in ML if name not in ("QDA", *NETWORKS)),
-        *((name, 1, Curvature, r) for r in (2, 3) for name in GAUSSIAN),
+        *((name, 0, Curvature, r) for r in (2, 3) for name in GAUSSIAN),
         *(("QDA", 1500, Woodbury, r) for r in (2, 3)),
         ("LDA", 10, WoodburyByDifferences, 3),
     ],
 )
 def test_covariances_of_scores_are_those_of_the_curvature(name, largest, kind, r, monkeypatch):
     """By the part of it that scores need, of all coordinates or each class: S_iᵀ H⁻¹ S_i, as whole systems give it."""
-    monkeypatch.setattr("rcpkg.calibration.conditional.LARGEST", largest)
+    monkeypatch.setattr("rcpkg.calibration.conditional.MOST_PARAMETERS", largest)
     X, y = rows_for(name)
     y = y % r
     F, index = TargetPath.from_estimator(clone(ML[name]).fit(X, y), "pooled", X[:12], y[:12]).conditional, [0, 3, 7]

@@ -98,8 +98,7 @@ def test_any_natural_parameter_has_a_model_with_its_posteriors(name):
 def test_gradient_and_hessian_of_the_objective_in_minimal_coordinates(name, b, l2, dense, monkeypatch):
     """∇_η = s(X, Y − P) + b (s̄ − m̄ μ), and H, pulled back to the coordinates that all searches move in."""
     if not dense:
-        for constant in "LARGEST", "LARGEST_OF_MANY":
-            monkeypatch.setattr(f"rcpkg.calibration.conditional.{constant}", 0)
+        monkeypatch.setattr("rcpkg.calibration.conditional.MOST_PARAMETERS", 0)
     F = Conditional(objective_of(name, b), l2)
     z = F.evaluate(None).z
     z = z + 0.03 * np.random.default_rng(0).standard_normal(len(z))
@@ -142,7 +141,7 @@ def test_systems_of_few_rows_solve_as_the_hessian_does(model, r, damping, monkey
     these where classes share no covariance; rows that are left out are worth no more than their doubts."""
     of_rows = type(model) is QDA
     if not of_rows:
-        monkeypatch.setattr("rcpkg.calibration.conditional.LARGEST", 30)
+        monkeypatch.setattr("rcpkg.calibration.conditional.MOST_PARAMETERS", 30)
     F = of_few_rows(model, r)
     F.certain = 0.0
     point = F.evaluate(None)

@@ -134,9 +134,8 @@ def test_what_stands_for_a_hessian_leads_to_the_same_optimum(name, b, monkeypatc
     """Blocks of the classes, or a diagonal, by L-BFGS and conjugate gradients, where H is too large."""
     X, y = rows_for(name)
     best = ConditionalLikelihood(ML[name], target_weight=b, tol=1e-8).fit(X, y)
-    monkeypatch.setattr("rcpkg.calibration.conditional.LARGEST", 1)
-    monkeypatch.setattr("rcpkg.calibration.conditional.LARGEST_OF_MANY", 1)
-    ways = [{"PATIENCE": 0}, {"PATIENCE": 50}, *[{"KEPT": 1}][: b == 0]]
+    monkeypatch.setattr("rcpkg.calibration.conditional.MOST_PARAMETERS", 1)
+    ways = [{"SPEEDUP": 1e9}, {"SPEEDUP": 0.1}, *[{"KEPT": 1}][: b == 0]]
     for way in ways:
         with monkeypatch.context() as patch:
             for constant, value in way.items():
@@ -227,7 +226,7 @@ def test_many_rows_of_many_coefficients_have_a_curvature_of_some_rows_by_class(l
     y = np.arange(3000) % 3
     X = (rng.randint(4, size=(3000, 2)) + (y[:, None] > [0, 1])).clip(0, 3).astype(float)
     expected = ConditionalLikelihood(CategoricalNB(), l2=l2).fit(X, y)
-    monkeypatch.setattr("rcpkg.calibration.conditional.LARGEST_OF_MANY", 5)
+    monkeypatch.setattr("rcpkg.calibration.conditional.MOST_PARAMETERS", 5)
     F = Conditional(Objective.from_estimator(CategoricalNB(), X, y), l2)
     assert not F.dense and F.part.rows < F.rows
     found = ConditionalLikelihood(CategoricalNB(), l2=l2).fit(X, y)

@@ -36,10 +36,10 @@ from rcpkg import (
 )
 from rcpkg.calibration import LBFGS, Best, Converged, Newton, Objective, Safe, climb
 from rcpkg.calibration.conditional import Conditional
-from rcpkg.calibration.constants import LOST
 from rcpkg.calibration.curvature import MinimalForm
 from rcpkg.calibration.optimum import has_most_probable
 from rcpkg.calibration.target_path import TargetPath
+from rcpkg.linalg import RESOLVED
 
 VALUE, POSTERIOR = 1e-6, 1e-3
 
@@ -252,7 +252,7 @@ def test_what_is_returned_has_the_log_loss_that_was_found(rows, model):
     X, y = rows()
     fitted = ConditionalLikelihood(model).fit(X, y)
     log_loss = -fitted.predict_log_proba(X)[np.arange(len(y)), y].mean()
-    assert log_loss == pytest.approx(fitted.history_.log_loss.iloc[-1], abs=LOST)
+    assert log_loss == pytest.approx(fitted.history_.log_loss.iloc[-1], abs=RESOLVED)
 
 
 @pytest.mark.filterwarnings("ignore:the search ended after")

@@ -53,11 +53,11 @@ from rcpkg.base import Array
 from rcpkg.choice import ERROR_ROUNDING, least, log_class_prior, log_class_prior_loo, wrong_predictions
 from rcpkg.gaussians import BDA7_SEEDS, Sample
 from rcpkg.gaussians.bayesian import PredictiveGrid
-from rcpkg.gaussians.constants import SINGULAR_RATIO
 from rcpkg.gaussians.discriminant import FRIEDMAN_GAMMA, FRIEDMAN_LAMBDA, ShrunkenGrid, shrunken_covariances
 from rcpkg.gaussians.grid import Seed, seed_matrices
 from rcpkg.gaussians.predictive import log_bracket, log_t
 from rcpkg.gaussians.scatter import ClassStatistics, class_statistics, log_normal
+from rcpkg.linalg import SINGULAR_RATIO
 
 MULTIPLES, SCALES = np.arange(1.0, 7.0), np.arange(1.0, 8.0)
 
