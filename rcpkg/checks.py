@@ -19,7 +19,7 @@ from sklearn.utils.validation import validate_data
 from rcpkg._bases import _BaseComposition
 from rcpkg.capabilities import MARGINALS, Unsupported, can
 from rcpkg.columns import NESTED, as_labels, as_numbers, in_columns, kind_of, summed, unmasked
-from rcpkg.linalg import Array
+from rcpkg.linalg import EPS, ROUNDING, Array
 
 
 def refusal(name: str, need: str, value: Any) -> ValueError:
@@ -200,8 +200,8 @@ def check_class_prior(class_prior: ArrayLike | Mapping, classes: NDArray) -> Arr
     return weights
 
 
-#: Magnitudes of features whose squares are numbers, and their sums over 1e8 rows, up to 1.8e308; half or twice as well
-LARGEST = 1e150
+#: Magnitudes of features whose squares are numbers, and their sums over as many rows as rounding lets tell, 1e12
+LARGEST = float(np.sqrt(np.finfo(float).max * ROUNDING))
 LEAST_SPREAD = 1 / LARGEST
 
 
@@ -233,7 +233,7 @@ DOMINANT = 1e3
 FEW = 5
 #: The same from which sums of all rows keep fewer than half of the digits of the others, and the row is refused: of 64
 #: fits to iris and wine none ended in a singular matrix at 6e3, one at 6e6 and seven at 6e9
-DROWNING = 1e8
+DROWNING = 1 / np.sqrt(EPS)
 
 
 def check_weights(sample_weight: ArrayLike | None, n: int) -> Array:

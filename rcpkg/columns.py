@@ -22,7 +22,7 @@ from scipy.sparse import csr_array, issparse
 if TYPE_CHECKING:
     import narwhals.stable.v2 as nw
 
-BEYOND = 2**53  # floats, of 53 binary digits, tell smaller integers apart
+BEYOND = 2 ** (np.finfo(float).nmant + 1)  # floats, of 53 binary digits, tell smaller integers apart
 MISSING, BOOLEANS, INTEGERS, NUMBERS, TEXT = "missing values", "booleans", "integers", "numbers", "text"
 DATES, DURATIONS, BYTES, COMPLEX, NESTED = "dates or times", "durations", "bytes", "complex numbers", "nested values"
 ARITHMETIC = {BOOLEANS, INTEGERS, NUMBERS}

@@ -1,6 +1,6 @@
 """Positive definite matrices, factored through their correlation matrices: the scale of a feature costs no digits."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -28,8 +28,6 @@ LOG_ROUNDING = 1e-9
 AT_A_TIME = 2**20
 #: Entries of a block that stays in the processor's cache, 1 MB; half or twice costs up to a tenth of the time
 IN_CACHE = 2**17
-#: Shares of the diagonal that make a factor of what is semi-definite but for rounding: the first that does is added
-JITTER = (0.0, *(10.0**power for power in range(-13, 3)))
 #: Steps of a search that nobody limits, after which it warns or gives up: those that converge take up to some hundreds
 MOST_STEPS = 1000
 #: Times that a step is halved or doubled at most, and the part of what its slope promises that it gains at least:
@@ -155,8 +153,9 @@ def cholesky(A: Array) -> Factor:
     return _scaled(*correlations(A))
 
 
-def jittered_cholesky(A: Array, jitter: Iterable[float] = JITTER) -> Factor:
-    """The factor of A + share · diag(A), A semi-definite but for rounding, by the first share that gives one.
+def jittered_cholesky(A: Array) -> Factor:
+    """The factor of A + share · diag(A), A semi-definite but for rounding, by the first share that gives one of a tenth
+    of `ROUNDING`, all of it, ten times as much, …
 
     A direction without curvature, a diagonal entry of at most eps times the largest, gets that of the largest.
 
@@ -169,7 +168,8 @@ def jittered_cholesky(A: Array, jitter: Iterable[float] = JITTER) -> Factor:
     largest = diagonal.max(initial=0.0)
     scale = np.sqrt(np.where(diagonal > EPS * largest, diagonal, largest or 1.0))
     unit = 1 / scale
-    for share in jitter:
+    for power in range(-1, 15):
+        share = ROUNDING * 10.0**power
         R = A * unit
         R *= unit[:, None]
         R.flat[:: len(R) + 1] = 1 + share

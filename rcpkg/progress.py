@@ -11,21 +11,19 @@ from typing import Any, TypeVar, cast
 from rcpkg.checks import check_number
 
 LOGGER = logging.getLogger("rcpkg")
-PAUSE = 1.0  # seconds between two lines about single iterations, below which they go to the level of debugging
-_VERBOSE, _LAST = ContextVar("verbose", default=0), ContextVar("last", default=0.0)
+_VERBOSE, _LAST = ContextVar("verbose", default=0), ContextVar("last", default=-1)
 Fit = TypeVar("Fit", bound=Callable[..., Any])
 
 
 def tell(line: str, *values: Any, iteration: bool = False) -> None:
     """A line of progress with its ``values``, as `logging` has them: of the level INFO, which ``verbose=1`` prints; of
-    an ``iteration`` DEBUG, which 2 prints, where the last such line is less than a second old."""
+    an ``iteration`` DEBUG, which 2 prints, where there was such a line in this second."""
     level, verbose = logging.INFO, _VERBOSE.get()
     if iteration:
-        now = monotonic()
-        if now - _LAST.get() < PAUSE:
+        now = int(monotonic())
+        if now == _LAST.get():
             level = logging.DEBUG
-        else:
-            _LAST.set(now)
+        _LAST.set(now)
     LOGGER.log(level, line, *values)
     if verbose > (level == logging.DEBUG):
         print(line % values, flush=True)

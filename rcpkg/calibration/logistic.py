@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from rcpkg.base import Array
 from rcpkg.calibration.features import Features, gram, products, squared, weighted_sums
 from rcpkg.calibration.rules import Losses
-from rcpkg.linalg import AT_A_TIME, JITTER, ROUNDING, Factored, jittered_cholesky, slices
+from rcpkg.linalg import AT_A_TIME, ROUNDING, Factored, jittered_cholesky, slices
 
 
 def conditional_information(
@@ -229,7 +229,7 @@ class Curvature(NamedTuple):
     def from_blocks(cls, blocks: Sequence[Array]) -> "Curvature":
         """That with these diagonal blocks."""
         ends = accumulate(map(len, blocks), initial=0)
-        return cls([jittered_cholesky(block, JITTER[1:]) for block in blocks], [slice(*b) for b in pairwise(ends)])
+        return cls([jittered_cholesky(block) for block in blocks], [slice(*b) for b in pairwise(ends)])
 
     def solve(self, g: Array) -> Array:
         """H⁻¹g."""
