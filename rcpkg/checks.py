@@ -19,7 +19,7 @@ from sklearn.utils.validation import validate_data
 from rcpkg._bases import _BaseComposition
 from rcpkg.capabilities import MARGINALS, Unsupported, can
 from rcpkg.columns import NESTED, as_labels, as_numbers, in_columns, kind_of, summed, unmasked
-from rcpkg.linalg import EPS, ROUNDING, Array
+from rcpkg.linalg import EPS, Array
 
 
 def refusal(name: str, need: str, value: Any) -> ValueError:
@@ -200,8 +200,8 @@ def check_class_prior(class_prior: ArrayLike | Mapping, classes: NDArray) -> Arr
     return weights
 
 
-#: Magnitudes of features whose squares are numbers, and their sums over as many rows as rounding lets tell, 1e12
-LARGEST = float(np.sqrt(np.finfo(float).max * ROUNDING))
+#: Magnitudes of features whose squares are numbers, and their sums over 6e7 rows, the root of rounding
+LARGEST = float(np.sqrt(np.finfo(float).max * np.sqrt(EPS)))
 LEAST_SPREAD = 1 / LARGEST
 
 
