@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache, wraps
+from math import prod
 from threading import Lock
 from typing import Any, TypeVar, cast, dataclass_transform
 
@@ -166,7 +167,7 @@ def one_thread_if_small(fit: Fit) -> Fit:
     @wraps(fit)
     def limited(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
         sizes = [n if isinstance(n, int) else np.inf for n in getattr(X, "shape", [np.inf])]
-        small = np.prod(sizes) <= SMALL
+        small = prod(sizes) <= SMALL
         if not small or not _LIMITING.acquire(blocking=False):
             return fit(self, X, *args, **kwargs)
         try:

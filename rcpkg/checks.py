@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from inspect import signature
+from math import isfinite
 from numbers import Integral, Real
 from typing import Any
 
@@ -94,7 +95,7 @@ def check_number(
     """Refuse what is not a finite number >= ``low`` (> ``low`` if ``above``) and < ``below``, or not an integer if one
     is needed."""
     kind = Integral if integer else Real
-    if not isinstance(value, kind) or not np.isfinite(value) or not low <= value < below or (above and value == low):
+    if not isinstance(value, kind) or not isfinite(value) or not low <= value < below or (above and value == low):
         what = "an integer" if integer else "a finite number"
         bound = "" if low == -np.inf else f" {'>' if above else '>='} {low}"
         raise refusal(name, f"be {what}{bound}" + f" and < {below}" * (below < np.inf), value)

@@ -371,7 +371,7 @@ class Conditional(Smooth):
         of_rows = self.data(self.scored(z))
         self._passes += 1
         if not self.joint:
-            return of_rows._replace(gradient=of_rows.gradient.ravel())
+            return Evaluation(of_rows.value, of_rows.gradient.ravel(), of_rows.losses, of_rows.separated)
         gradient = self.share * self.pulled(pull)
         gradient[self.of_scores] += of_rows.gradient.ravel()
         return Evaluation(of_rows.value + self.share * value, gradient, of_rows.losses, False)

@@ -90,6 +90,7 @@ class LogisticObjective:
         total: float | None = None,
     ) -> None:
         self.features, self.y, self.r, self.weight = features, y, r, weight
+        self.counts = np.broadcast_to(1.0, len(y)) if weight is None else weight
         self.l2, self.penalised = l2, bool(l2)
         self.ridge = (np.arange(features.width) > 0).astype(float) if ridge is None else ridge
         self.free = r - 1 if free is None else free
@@ -106,9 +107,6 @@ class LogisticObjective:
         """B of V, with rows that add up to zero."""
         B = np.vstack([np.zeros(V.shape[1]), V]) if self.free < self.r else V
         return B - B.mean(axis=0)
-
-    def _counting(self, rows: slice) -> Array:
-        return np.ones(rows.stop - rows.start) if self.weight is None else self.weight[rows]
 
     def __call__(self, V: Array) -> Evaluation:
         """One pass over the rows."""
@@ -163,7 +161,7 @@ class LogisticObjective:
         """The diagonal of the Hessian of f at B, shape (r, p)."""
         h = np.zeros_like(B)
         for rows, block, P in self._posteriors(B, self.features.blocks()):
-            h += weighted_sums(P * (1 - P) * self._counting(rows), squared(block))
+            h += weighted_sums(P * (1 - P) * self.counts[rows], squared(block))
         squares = np.einsum("jk,jk->j", self.ridge, self.ridge) if self.ridge.ndim == 2 else self.ridge
         return (h + self.l2 * np.outer(self.between.diagonal(), squares)) / self.total
 
@@ -202,11 +200,11 @@ class LogisticObjective:
         k = self.r - 1 if full else self.free
         blocks = self.features.dense_blocks()
         if V is None:  # one matrix for all classes
-            G = sum(gram(block, self._counting(rows) / self.total) for rows, block in blocks)
+            G = sum(gram(block, self.counts[rows] / self.total) for rows, block in blocks)
             between = (np.eye(k) - 1 / self.r) / self.r
             return between[:, None, :, None] * G[:, None] if full else np.repeat(between[:1, :1, None] * G, k, axis=0)
         found = self._posteriors(V, blocks)
-        weighted = ((block, P[-k:], self._counting(rows) / self.total) for rows, block, P in found)
+        weighted = ((block, P[-k:], self.counts[rows] / self.total) for rows, block, P in found)
         return conditional_information(weighted, k, self.features.width, full, negligible)
 
     def curvature(self, V: Array | None, full: bool = True, negligible: float = 0.0) -> Array:
@@ -289,7 +287,7 @@ def binary_posteriors(s: Array, y: NDArray[np.intp]) -> tuple[Array, OfLabels]:
     small /= total
     large = 1 / total
     behind = np.minimum(np.where(y, s, -s), 0.0)
-    labelled = OfLabels(np.flatnonzero(y), behind, np.log(total) - behind, np.where(behind < 0, large, small))
+    labelled = OfLabels(y.nonzero()[0], behind, np.log(total) - behind, np.where(behind < 0, large, small))
     return np.where(s > 0, large, small)[None], labelled
 
 
@@ -299,7 +297,7 @@ def row_sums(P: Array, labelled: OfLabels, y: NDArray[np.intp], r: int, weight: 
     Ties go to the first class; a class of a posterior above one half has none.
     """
     soft, right = labelled.soft, labelled.behind == 0
-    alone, doubtful = right.copy(), np.flatnonzero(right & (soft >= 0.5))
+    alone, doubtful = right.copy(), (right & (soft >= 0.5)).nonzero()[0]
     if doubtful.size:
         among = P[:, doubtful]
         if len(P) < r:
@@ -308,7 +306,7 @@ def row_sums(P: Array, labelled: OfLabels, y: NDArray[np.intp], r: int, weight: 
         alone[doubtful] = highest.sum(axis=0) == 1
         right[doubtful] = highest.argmax(axis=0) == y[doubtful]
     if weight is None:
-        return np.array([soft.sum(), len(y) - right.sum(), labelled.loss.sum()]), bool(alone.all())
+        return np.array([soft.sum(), len(y) - np.count_nonzero(right), labelled.loss.sum()]), bool(alone.all())
     counted = weight > 0
     weight = weight[counted]
     return np.array([weight @ part[counted] for part in (soft, ~right, labelled.loss)]), bool(alone[counted].all())
