@@ -29,6 +29,7 @@ from rcpkg.columns import as_labels
 from rcpkg.progress import printed, tell
 from rcpkg.table import TableClassifier, TableColumns, as_frame, error_and_log_loss, levels_of
 
+RATES = (0.25, 0.5, 0.75)  # of values that copies lose
 LEVEL = 0.05  # of each one-sided test
 OURS = "rcpkg"
 BOOSTING, ON_COPIES, LOGISTIC = "boosting", "boosting on masked copies", "logistic regression"
@@ -46,7 +47,7 @@ class MaskedCopies(NamedTuple):
 def mask_copies(
     X: Any,
     y: ArrayLike,
-    rates: float | Sequence[float] = (0.25, 0.5, 0.75),
+    rates: float | Sequence[float] = RATES,
     random_state: int | np.random.RandomState | None = None,
 ) -> MaskedCopies:
     """Rows beside copies of themselves from which values are hidden: how any classifier can learn to do with gaps.
