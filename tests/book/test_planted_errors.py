@@ -93,11 +93,6 @@ def more_by(size: float) -> Callable[[Callable], Callable]:
     return lambda function: lambda *arguments, **options: function(*arguments, **options) + size
 
 
-def more_pseudo_counts(function: Callable) -> Callable:
-    """Make a smoothing of votes take a tenth more of pseudo-counts."""
-    return lambda votes, pseudo=1.0: function(votes, 1.1 * pseudo)
-
-
 def class_by_class(method: Callable) -> Callable:
     """Make rows be drawn anew with the statistics of each class by itself, shared or not."""
 
@@ -120,11 +115,6 @@ def rows_shuffled(method: Callable) -> Callable:
         return drawn
 
     return other
-
-
-def left_only(method: Callable) -> Callable:
-    """Make a centroid forget the side that it is asked for."""
-    return lambda self, x, weights, side="left": method(self, x, weights)
 
 
 def planted() -> list[InCode | InLibrary]:

@@ -211,10 +211,3 @@ def test_table_9_is_explained_by_sets_on_which_the_pair_was_not_chosen():
     listed = {rule for rule in rules_of("sec-rc-uncentred") if rule[0] == "rc2025"}
     before = {rule for rule in rules_of("sec-rc-consistent") if rule[1] == "9"}
     assert listed == explained - before
-
-
-def test_no_form_of_the_projection_is_better_than_that_of_the_tables():
-    """The first form is that of the library's descent; on the sets that choose and on the others none agrees more."""
-    forms = readings_of_descent.descent_forms()
-    agree = forms.groupby(["found_on", "form"]).agrees.sum().unstack()
-    assert (agree.max(axis=1) == agree[0]).all()

@@ -125,23 +125,6 @@ def test_sums_in_blocks_of_rows(monkeypatch):
     assert_allclose(np.hstack(model.conditional_mean(X)), states, rtol=1e-12)
 
 
-@any_network
-@pytest.mark.parametrize("strength", [0.0, 2.0])
-def test_gaps_are_filled_by_the_probabilities_of_states(parents, strength):
-    """Of each missing feature Σ p(x, y) over the rows that agree with what is there, state by state."""
-    model, _, _ = network(parents, strength)
-    joint = np.exp(model.predict_joint_log_proba(EVERY)).sum(axis=1)
-    for pattern in itertools.product([False, True], repeat=4):
-        rows = np.where(pattern, np.nan, EVERY)
-        agree = [((x == EVERY) | np.isnan(x)).all(axis=1) for x in rows]
-        possible = np.array([joint[of].sum() > 0 for of in agree])
-        for j, filled in enumerate(model.conditional_mean(rows)):
-            expected = [np.bincount(EVERY[of, j].astype(int), joint[of], filled.shape[1]) for of in agree]
-            expected = np.array(expected)[possible]
-            assert_allclose(filled[possible], expected / expected.sum(axis=1, keepdims=True), atol=1e-10)
-            assert_allclose(filled.sum(axis=1), 1)
-
-
 def test_sums_do_not_underflow():
     """Hundreds of features that are known, below one that is missing and which they contradict each other about."""
     rng = np.random.default_rng(0)

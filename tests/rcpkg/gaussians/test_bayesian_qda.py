@@ -119,15 +119,6 @@ def test_bayesian_qda_predictive_is_that_of_its_class():
         assert model.dof_ == (6 if prior == "noninformative" else 13)
 
 
-def test_parameter_based_densities_are_those_of_a_lower_dof():
-    X, y = small_problem()
-    for seed, dof in (("trace", 13), (np.zeros((5, 5)), 6)):  # (4.24) and (4.28)
-        model = BayesianQDA(seed=seed, dof=dof - 5 - 2).fit(X, y)
-        count, mean, scatter = (part[1] for part in model.statistics_)
-        parameter_based = log_predictive(X, count, mean, scatter, seed=model.seed_[1], dof=dof, measure="lebesgue")
-        assert_allclose(model.log_predictive(X)[:, 1], parameter_based)
-
-
 @pytest.mark.parametrize(
     "parameters, match",
     [
