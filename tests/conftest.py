@@ -94,8 +94,8 @@ def pytest_collection_modifyitems(items):
 
 def pytest_collection_finish():
     """What modules hold stays until the end: the garbage collector need not go through it again and again."""
-    gc.collect()
     gc.freeze()
+    gc.set_threshold(20_000)
     gc.enable()
 
 

@@ -17,6 +17,7 @@ from conftest import soup
 from fontTools.ttLib import TTFont
 from playwright.sync_api import Browser, Page
 
+pytestmark = pytest.mark.slow
 RAW = re.compile(
     r":{3,}\s*\{|`{3}\{|\{(?:prf:)?(?:ref|numref|eq|doc|cite(?::\w+)?|glue(?::\w+)?)\}|^\s*:label:|\$\$", re.MULTILINE
 )

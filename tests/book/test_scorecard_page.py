@@ -10,6 +10,7 @@ from rcbook.experiments import check_claims
 from rcbook.experiments.power import power, power_by_table
 from rcbook.words import in_words
 
+pytestmark = pytest.mark.slow
 CHAPTER = "chapters/21_scorecard.html"
 
 
