@@ -1,6 +1,5 @@
 """rcbook.published: the printed tables, and what they say about themselves."""
 
-import re
 from pathlib import Path
 
 import numpy as np
@@ -120,23 +119,3 @@ def test_every_claim_that_fails_has_its_erratum(checked):
 )
 def test_outcome_of_a_claim(stated, found, outcome):
     assert _outcome(stated, found) == outcome
-
-
-# Figures --------------------------------------------------------------------------------------------
-
-
-def test_each_figure_of_the_sources_has_one_in_the_book():
-    """Numbered ones are complete; each label is that of a figure of a notebook."""
-    figures = published.figures()
-    numbers = figures.figure.str.extract(r"^(\d+(?:\.\d+)?)")[0]
-    found = {source: set(numbers[figures.source == source].dropna()) for source in figures.source.unique()}
-    assert found["thesis2007"] == {"2.1", "4.1", "4.2", "5.1", "5.2", "6.1", "7.1"}
-    assert found["rc2025"] == {"1"} and set(figures.figure[figures.source == "rc2025"]) == {"1a", "1b"}
-    assert found["rc2024"] == set("1234") and found["wanbia2014"] == set("12345678")
-    assert (figures.source == "gambosi2020").sum() == 6
-    drawn = {
-        name
-        for page in (ROOT / "chapters").glob("*.ipynb")
-        for name in re.findall(r'"name": "(fig-[^"]+)"', page.read_text(encoding="utf-8"))
-    }
-    assert set(figures.label) <= drawn

@@ -32,7 +32,6 @@ import rcpkg
 scorecard = importlib.import_module("rcbook.experiments.scorecard")
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "data" / "results"
-RC_TABLES = [tuple(key) for key in published.index()[["source", "table"]].to_numpy() if key[0].startswith("rc")]
 
 
 # Verdicts ------------------------------------------------------------------------------------------
@@ -90,19 +89,6 @@ def test_every_printed_number_has_a_tolerance():
 # Tables and studies ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("source, table", RC_TABLES)
-def test_cells_cover_every_data_row(source, table):
-    cells = cells_of(source, table)
-    keys = [cell.key for cell in cells]
-    assert len(set(keys)) == len(keys)
-    printed = published.table(source, table)
-    rows = printed[~printed.dataset.str.startswith("(all")]
-    assert {(cell.row, cell.method) for cell in cells} == set(zip(rows.row, rows.method))
-    for cell in cells:
-        assert bool(cell.protocol) != bool(cell.reason)
-    assert {cell.key for cell in cells_of(source, table, quick=True)} <= set(keys)
-
-
 def test_seeds_are_shared_within_a_stream_and_fixed():
     cells = {cell.key: cell for cell in cells_of("rc2025", "3")}
     assert runner.cell_seed(cells["1/ML"]) == runner.cell_seed(cells["1/RC"]) == 2661363696
@@ -120,34 +106,6 @@ def declared(monkeypatch):
 
     yield declare
     monkeypatch.delitem(REGISTER, (STUDY, "toy"), raising=False)
-
-
-def test_a_grid_is_the_product_of_rows_methods_and_settings(declared):
-    cells = declared(
-        rows=("a", "b"),
-        methods=("RC", "GD"),
-        settings=lambda cell: (1, 2) if cell.row == "a" else (3,),
-        protocol=noisy,
-        arguments=lambda cell: {"log": cell.setting_value},
-        stream=lambda cell: cell.row,
-        quick=lambda cell: cell.row == "b",
-        where=lambda cell: cell.key != "a/GD/2",
-    )
-    assert [cell.key for cell in cells] == ["a/RC/1", "a/RC/2", "a/GD/1", "b/RC/3", "b/GD/3"]
-    assert {(cell.source, cell.table, cell.protocol) for cell in cells} == {(STUDY, "toy", f"{__name__}:noisy")}
-    assert [cell.arguments["log"] for cell in cells] == list("12133")
-    assert [cell.stream for cell in cells] == list("aaabb")
-    assert [cell.quick for cell in cells] == [False, False, False, True, True]
-    assert [cell.key for cell in cells_of(STUDY, "toy", quick=True)] == ["b/RC/3", "b/GD/3"]
-
-
-def test_a_grid_takes_up_cells_of_a_table(declared):
-    first = next(cell for cell in cells_of("rc2025", "3") if not cell.reason)
-    (plain,) = declared(rows=[first], arguments={"start": "all"}, quick=False)
-    assert plain.arguments == {**first.arguments, "start": "all"} and plain.setting_value == "rc2025:3"
-    assert (plain.protocol, plain.stream, plain.quick) == (first.protocol, first.stream, False)
-    (changed,) = declared(rows=[first], methods=("GD",), settings=("here",), protocol=noisy)
-    assert changed.key == f"{first.row}/GD/here" and changed.protocol == f"{__name__}:noisy"
 
 
 def test_a_study_is_registered_once(declared):
