@@ -20,7 +20,7 @@ from sklearn.utils.validation import validate_data
 from rcpkg._bases import _BaseComposition
 from rcpkg.capabilities import MARGINALS, Unsupported, can
 from rcpkg.columns import NESTED, as_labels, as_numbers, in_columns, kind_of, summed, unmasked
-from rcpkg.linalg import EPS, Array
+from rcpkg.linalg import EPS, MOST_STEPS, Array
 
 
 def refusal(name: str, need: str, value: Any) -> ValueError:
@@ -226,13 +226,12 @@ def check_magnitude(X: Array, *, fitting: bool = False, names: Any = None) -> Ar
     return X
 
 
-#: Times the weight of all other rows together from which a row leaves none of them a say: with 700 calibrations of
-#: iris end after up to 647 steps, with 7,000 some of them not within 1,000
-DOMINANT = 1e3
-#: Rows at most that do so together, each with so many times the weight of the rest: with three of iris, one a class, of
+#: Rows at most that together leave all others no say, each with more than `MOST_STEPS` times the weight of the rest,
+#: since a search takes about as many: with 700 times calibrations of iris end after up to 647 steps, with 7,000 some of
+#: them not within 1,000. With three of iris, one a class, of
 #: 1e9 `RiskCalibrationCV` of LDA takes minutes, with six .6 s
 FEW = 5
-#: The same from which sums of all rows keep fewer than half of the digits of the others, and the row is refused: of 64
+#: Times the rest from which sums of all rows keep fewer than half of the digits of it, and the row is refused: of 64
 #: fits to iris and wine none ended in a singular matrix at 6e3, one at 6e6 and seven at 6e9
 DROWNING = 1 / np.sqrt(EPS)
 
@@ -259,7 +258,7 @@ def check_weights(sample_weight: ArrayLike | None, n: int) -> Array:
     light, positive = np.delete(weights, heavy).sum(), np.count_nonzero(weights)
     for k, row in enumerate(heavy, start=1):
         others = light + weights[heavy[k:]].sum()  # of a difference nothing may be left
-        if 2 * k > positive or not weights[row] > DOMINANT * others > 0:
+        if 2 * k > positive or not weights[row] > MOST_STEPS * others > 0:
             continue
         named, have, its = (f"row {row}", "has", "its class is this row") if k == 1 else (
             f"rows {', '.join(map(str, sorted(heavy[:k])))}", "have each", "their classes are these rows"

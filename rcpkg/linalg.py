@@ -30,9 +30,10 @@ AT_A_TIME = 2**20
 IN_CACHE = 2**17
 #: Steps of a search that nobody limits, after which it warns or gives up: those that converge take up to some hundreds
 MOST_STEPS = 1000
-#: Times that a step is halved or doubled at most, and the part of what its slope promises that it gains at least:
-#: Armijo's condition with the usual number. Near an optimum a whole step gains half: half or twice refuses the same.
-HALVINGS, SUFFICIENT_GAIN = 40, 1e-4
+#: Times that a step is halved or doubled at most, 40, after which it is rounding; and the part of what its slope
+#: promises that it gains at least: Armijo's condition with the usual number. Near an optimum a whole step gains half:
+#: half or twice refuses the same.
+HALVINGS, SUFFICIENT_GAIN = round(-np.log2(ROUNDING)), 1e-4
 
 
 class Factor(NamedTuple):

@@ -30,7 +30,6 @@ from rcpkg.progress import printed, tell
 from rcpkg.table import TableClassifier, TableColumns, as_frame, error_and_log_loss, levels_of
 
 RATES = (0.25, 0.5, 0.75)  # of values that copies lose
-LEVEL = 0.05  # of each one-sided test
 OURS = "rcpkg"
 BOOSTING, ON_COPIES, LOGISTIC = "boosting", "boosting on masked copies", "logistic regression"
 COMPLETE, HIDDEN = "complete", "hidden"
@@ -149,6 +148,7 @@ def compare(
     *,
     hidden: float = 1 / 3,
     margin: float = 0.02,
+    level: float = 0.05,
     cv: int = 5,
     random_state: int | None = 0,
     verbose: int = 0,
@@ -170,6 +170,8 @@ def compare(
         Probability with which a value is hidden.
     margin : float, default=0.02
         Nats of log-loss within which two learners count as equal.
+    level : float, default=0.05
+        Of each one-sided test.
     cv : int, default=5
         Stratified folds.
     random_state : int, optional
@@ -180,8 +182,8 @@ def compare(
     Returns
     -------
     Comparison
-        Of the rival of least log-loss: "tie" where two one-sided tests at 5 % find the difference to be less than
-        ``margin`` either way; else "use it" or "take …" where a one-sided test at 5 % finds the classifier, or the
+        Of the rival of least log-loss: "tie" where two one-sided tests find the difference to be less than
+        ``margin`` either way; else "use it" or "take …" where a one-sided test finds the classifier, or the
         rival, to have less; else "undecided". The tests are Student's t of the differences between folds, with the
         variance of Nadeau and Bengio (2003), since training rows are shared. The rival is chosen by the same rows,
         which favours it.
@@ -196,6 +198,7 @@ def compare(
     """
     check_number("hidden", hidden, 0, 1)
     check_number("margin", margin, 0)
+    check_number("level", level, 0, 1, above=True)
     check_number("cv", cv, 2, integer=True)
     if estimator is not None and not (is_classifier(estimator) and hasattr(estimator, "predict_proba")):
         raise refusal("estimator", "be a classifier with predict_proba", estimator)
@@ -216,7 +219,7 @@ def compare(
                     P[:, model.classes_] = model.predict_proba(new)
                     found[place, condition, :, fold] = error_and_log_loss(P, y[held]).mean(axis=1)
                 tell("fold %d of %s, %s: log-loss %.4f", fold + 1, cv, name, found[place, 0, 1, fold])
-    return _card(names, found, margin)
+    return _card(names, found, margin, level)
 
 
 def _fitted(estimator: Any, rows: pd.DataFrame, y: NDArray[np.intp], seed: int) -> dict[str, Any]:
@@ -241,14 +244,14 @@ def with_categories(X: pd.DataFrame) -> pd.DataFrame:
     return X.astype(dict.fromkeys(texts, "category"))
 
 
-def _card(names: list[str], found: Array, margin: float) -> Comparison:
+def _card(names: list[str], found: Array, margin: float, level: float) -> Comparison:
     """The table and the verdicts of errors and log-losses by learner, condition and fold; the first learner is ours."""
     k, means, excess = found.shape[-1], found.mean(axis=-1), found[:, :, 1] - found[0, :, 1]
     difference, error = excess.mean(axis=-1), np.sqrt((1 / k + 1 / (k - 1)) * excess.var(axis=-1, ddof=1))
     columns = {"log_loss": means[:, :, 1], "error": means[:, :, 0], "difference": difference, "std_error": error}
     rows = pd.MultiIndex.from_product([(COMPLETE, HIDDEN), names], names=["condition", "learner"])
     table = pd.DataFrame({name: values.T.ravel() for name, values in columns.items()}, index=rows).reset_index()
-    width, verdicts = error * student.ppf(1 - LEVEL, k - 1), {}
+    width, verdicts = error * student.ppf(1 - level, k - 1), {}
     for c, condition in enumerate((COMPLETE, HIDDEN)):
         best = 1 + int(np.argmin(means[1:, c, 1]))
         verdicts[condition] = _verdict(difference[best, c], width[best, c], margin, names[best])
@@ -256,7 +259,7 @@ def _card(names: list[str], found: Array, margin: float) -> Comparison:
 
 
 def _verdict(excess: float, width: float, margin: float, rival: str) -> str:
-    """What the log-loss in ``excess`` of a ``rival`` over ours, with the half ``width`` of its 90 % interval, says."""
+    """What the log-loss in ``excess`` of a ``rival`` over ours, with the half ``width`` of its interval, says."""
     if -margin < excess - width and excess + width < margin:
         return "tie"
     if excess > width:

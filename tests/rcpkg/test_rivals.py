@@ -111,7 +111,7 @@ def test_the_card_has_the_variance_of_nadeau_and_bengio():
     found = rng.uniform(size=(3, 2, 2, 5))
     found[1, 0, 1] = found[0, 0, 1] + np.array([0.3, 0.35, 0.32, 0.31, 0.3])
     found[2, 0, 1] = found[0, 0, 1] + 5.0
-    card = _card([OURS, "near", "far"], found, 0.02)
+    card = _card([OURS, "near", "far"], found, 0.02, 0.05)
     more = found[1, 0, 1] - found[0, 0, 1]
     row = card.table[(card.table.condition == "complete") & (card.table.learner == "near")].iloc[0]
     variance = ((more - more.mean()) ** 2).sum() / 4
