@@ -1,12 +1,9 @@
 """Training rows with gaps: expected statistics, EM, and calibration of what there is of each row."""
 
-from copy import copy
-from functools import partial
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from sklearn.base import clone
 
 from rcpkg import (
     LDA,
@@ -20,8 +17,6 @@ from rcpkg import (
     SharedVarianceGaussianNB,
 )
 from rcpkg.calibration import Converged, Objective, Safe, climb
-from rcpkg.families import one_hot
-from rcpkg.families.portions import encoded
 
 GRAPH = KDependenceBayes(structure=[[], [0], [0], [1, 2]])
 BLOCKS = ProductModel([("numbers", LDA(), [0, 1]), ("states", TAN(), [2, 3])])
@@ -53,13 +48,6 @@ def rows(name, n=120, rate=0.25, seed=0):
     return np.where(rng.random(X.shape) < rate, np.nan, X), y, X
 
 
-def encoded_rows(model, X, y):
-    """Rows as EM takes them, of a model that is prepared for them."""
-    of_arrays = model._training_rows(X, y, None)
-    model.family_.learn_structure(of_arrays)
-    return of_arrays.map(partial(encoded, copy(model.family_)))
-
-
 def prepared(name):
     """An objective of rows with gaps, and its start."""
     X, y, _ = rows(name)
@@ -89,19 +77,6 @@ def test_expected_statistics_are_the_gradient_of_the_conditional_likelihood_of_w
         d = directions(point.natural)
         slope = (value(point.natural + 1e-5 * d) - value(point.natural + -1e-5 * d)) / 2e-5
         assert_allclose(point.gradient.dot(d), slope, rtol=1e-4, atol=1e-4)
-
-
-@pytest.mark.parametrize("name", FULL)
-def test_closed_forms_of_rows_with_gaps_are_those_of_their_own_completion(name):
-    """s = E[s(X, Y) | what there is, θ(s)]."""
-    X, y, _ = rows(name)
-    model = clone(MODELS[name])
-    rows_ = encoded_rows(model, X, y)
-    statistics = model.family_.closed_form_statistics(rows_)
-    again = model.family_.expected_statistics(rows_.only("").X, one_hot(y, 3), model.parameters(statistics))
-    assert_allclose(again.ravel(), statistics.ravel(), rtol=1e-3, atol=1e-3)
-    fitted = clone(MODELS[name]).fit(X, y).predict_proba(X)
-    assert_allclose(model._set_statistics(statistics).predict_proba(X), fitted, atol=1e-5)
 
 
 TARGETS = [("pooled", 3.0), ("generative", 0.3), ("grand", 3.0), ("pooled", 0.0)]
