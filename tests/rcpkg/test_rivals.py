@@ -47,17 +47,6 @@ def test_copies_of_ordered_categories_have_their_values(levels):
     assert_array_equal(copies.grade[:20], grade)
 
 
-def test_what_is_no_table_is_not_compared():
-    for X in (Rows.from_arrays(np.eye(4), np.arange(4)), np.arange(4.0), csr_array(np.eye(4))):
-        for call in (compare, mask_copies):
-            refused("X must be a table of rows, an array or a frame; got", call, X, np.arange(4) % 2)
-
-
-def test_what_gives_no_probabilities_is_not_compared():
-    for other in (SVMKNN(), LinearRegression()):
-        refused("estimator must be a classifier with predict_proba; got", compare, *mixed(), other)
-
-
 @pytest.mark.parametrize("rate", [0.2, 0.7])
 def test_copies_hide_at_the_rate(rate):
     rng = np.random.default_rng(0)
@@ -70,7 +59,12 @@ def test_copies_hide_at_the_rate(rate):
     assert_array_equal(copies, mask_copies(X, y, rates=rate, random_state=0).X)
 
 
-def test_copies_refuse_what_is_no_rate():
+def test_what_is_not_compared():
+    for X in (Rows.from_arrays(np.eye(4), np.arange(4)), np.arange(4.0), csr_array(np.eye(4))):
+        for call in (compare, mask_copies):
+            refused("X must be a table of rows, an array or a frame; got", call, X, np.arange(4) % 2)
+    for other in (SVMKNN(), LinearRegression()):
+        refused("estimator must be a classifier with predict_proba; got", compare, *mixed(), other)
     for rate in 1.0, 1.5:
         refused("rates must be a finite number >= 0 and < 1", mask_copies, *mixed(), rates=rate)
     refused("hidden must be a finite number >= 0 and < 1", compare, *mixed(), hidden=30)
