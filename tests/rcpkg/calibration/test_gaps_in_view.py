@@ -85,19 +85,6 @@ def test_no_gap_in_view_changes_nothing(name):
         assert_array_equal(shown.predict_log_proba(X), plain)
 
 
-@pytest.mark.parametrize("name", ["QDA", "TAN", "product"])
-def test_what_is_hidden_counts(name):
-    """Rows behind given masks are better told than by a fit that has not seen them, on the average it climbs."""
-    X, y = complete(name)
-    settings = {"target_weight": 0.3, "tol": 1e-4}
-    plain, shown = (RiskCalibration(MODELS[name], **settings, gaps_in_view=mask).fit(X, y) for mask in (None, SOME))
-    objective = Objective.from_estimator(MODELS[name], X, y, target_weight=0.3, gaps_in_view=SOME)
-    values = [objective.evaluate(model.estimator_.statistics_).value for model in (plain, shown)]
-    assert shown.converged_ and values[1] > values[0]
-    unseen = np.where(EVERY[6], np.nan, X)  # a pattern that no row had
-    assert_allclose(shown.predict_proba(unseen).sum(axis=1), 1)
-
-
 def test_masks_follow_the_random_state_and_the_weights_of_rows_stay():
     X, y = complete("QDA")
     fits = [RiskCalibration(MODELS["QDA"], gaps_in_view=0.5, tol=1e-3, random_state=k).fit(X, y) for k in (0, 0, 1)]
@@ -118,14 +105,6 @@ def test_gaps_of_the_table_are_shown_to_other_rows():
     shown = np.isnan(found.X[3:])
     assert (shown == [False, True]).all() and set(found.row[3:]) <= {1, 2}
     assert_array_equal(found.X[:3], X)
-
-
-@pytest.mark.parametrize("name", ["GaussianNB", "TAN"])
-def test_a_mask_that_hides_everything_says_nothing(name):
-    """Its copies have the class weights for posteriors, whichever the values."""
-    X, y = complete(name)
-    shown = RiskCalibration(MODELS[name], gaps_in_view=np.ones((1, 4), dtype=bool), tol=1e-4).fit(X, y)
-    assert shown.converged_ and np.isfinite(shown.predict_log_proba(X)).all()
 
 
 @pytest.mark.parametrize("name", ["GaussianNB", pytest.param("TAN", marks=pytest.mark.slow)])
