@@ -142,13 +142,9 @@ def test_data_frames(name):
 
 
 def test_grid_search_reaches_the_blocks_of_a_product():
-    search = GridSearchCV(
-        RiskCalibration.as_published(mixed_model(), max_iter=3),
-        {"estimator__sizes__prior_strength": [0.0, 5.0]},
-    )
-    search.fit(*mixed_rows())
+    learner, product = RiskCalibration.as_published(mixed_model(), max_iter=3), mixed_model()
+    search = GridSearchCV(learner, {"estimator__sizes__prior_strength": [0.0, 5.0]}).fit(*mixed_rows())
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
-    product = mixed_model()
     twin = clone(product).set_params(sizes__prior_strength=7.0)
     assert twin.get_params()["sizes__prior_strength"] == 7.0
     assert product.get_params()["sizes__prior_strength"] == 0.0
