@@ -380,17 +380,17 @@ class RiskCalibrationCV(Learner):
                 judge([Candidate(0, DECADE * FIRST_WEIGHT)])
             found = judge(first)
             validation = f"{found.n_folds} folds"
-        self._tell(first, found)
+        self._tell(paths, first, found)
         if walks:
-            first, found, unreached = self._walked(judge, first, found, numbers)
+            first, found, unreached = self._walked(paths, judge, first, found)
         return first, found, validation, unreached
 
     def _walked(
-        self, judge: Callable[[list[Candidate]], Judged], candidates: list[Candidate], found: Judged, numbers: range
+        self, paths: list[TargetPath], judge: Callable[..., Judged], candidates: list[Candidate], found: Judged
     ) -> tuple[list[Candidate], Judged, list[Candidate]]:
         """Candidates of ever greater, and then of ever smaller weights of each target, while these do better and their
         optima are reached, and between the best one and its neighbours until one does better; those not reached."""
-        unreached = []
+        unreached, numbers = [], range(len(paths))
 
         def gain(further: Candidate, than: int) -> float:
             """In nats, of a further candidate that is better than another of its target."""
@@ -400,7 +400,7 @@ class RiskCalibrationCV(Learner):
             except NotConverged:
                 unreached.append(further)
                 return 0.0
-            self._tell([further], judged)
+            self._tell(paths, [further], judged)
             found = found.extended(judged)
             candidates.append(further)
             loss = mean_and_error(found.losses[[than, -1], 1], found.share)[0]
@@ -436,10 +436,10 @@ class RiskCalibrationCV(Learner):
                 break
         return candidates, found, unreached
 
-    def _tell(self, candidates: list[Candidate], found: Judged) -> None:
-        targets = self._checked_targets()
+    @staticmethod
+    def _tell(paths: list[TargetPath], candidates: list[Candidate], found: Judged) -> None:
         for (k, weight), loss in zip(candidates, mean_and_error(found.losses[:, 1], found.share)[0]):
-            name = k if isinstance(k, str) else f"target={targets[k]!r}, target_weight={weight:g}"
+            name = k if isinstance(k, str) else f"target={paths[k].target!r}, target_weight={weight:g}"
             tell("%s: log-loss %.6g of rows left out", name, loss)
 
     def _best(self, candidates: list[Candidate], found: Judged, among: Sequence[Any] = ()) -> int:

@@ -127,8 +127,8 @@ def by_folds(
 ) -> Judged:
     """In the mean over the folds that leave a row out, and over its copies; raises `NotConverged` where optima that are
     to be ``reached`` are not."""
-    task = delayed(judged_in_fold)
-    found = Parallel(n_jobs=n_jobs)(task(fold, scorer, fold_tol, candidates, reached) for fold in folds)
+    each = partial(judged_in_fold, scorer, fold_tol, candidates, reached)
+    found = list(map(each, folds)) if isinstance(folds, list) else Parallel(n_jobs=n_jobs)(map(delayed(each), folds))
     if not any(share.any() for _, _, share, _ in found):
         raise ValueError("cv leaves out no row of positive weight: there is nothing to choose by")
     *parts, scores = zip(*found)
@@ -145,11 +145,7 @@ def by_folds(
 
 
 def judged_in_fold(
-    fold: Fold,
-    scorer: Callable[..., float] | None,
-    fold_tol: float,
-    candidates: list[Candidate],
-    reached: bool,
+    scorer: Callable[..., float] | None, fold_tol: float, candidates: list[Candidate], reached: bool, fold: Fold
 ) -> tuple[Array, NDArray[np.intp], Array, list[float]]:
     """Losses and scores on the rows of a fold, at the optima of the others, each from the last; their places, and what
     they count."""

@@ -130,7 +130,7 @@ class SharedRun(NewtonRun):
 
     def __init__(self, solve: Solve | None) -> None:
         super().__init__()
-        self.solve = solve
+        self.solve = self.last = solve
 
     def _step(self, point: Iterate) -> Iterate | None:
         F, g, end = point.objective, point.evaluation.gradient, None
@@ -144,7 +144,7 @@ class SharedRun(NewtonRun):
             following = super()._step(point)
             if following is None:
                 return None
-            self.solve = point.curvature.solve
+            self.solve = self.last = point.curvature.solve
             self.pairs.clear()
         after = following.evaluation.gradient
         self.pairs.append((following.z - point.z, after - g))

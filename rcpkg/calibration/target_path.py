@@ -118,7 +118,7 @@ class TargetPath:
             if any(each._solves.get(b) is solve is not None for each in (*self.parts, *self.twins)):
                 tol = max(ROUGH * tol, TOL)  # by the factor of other rows a promise may come out too low
             self.path = climb(F, newton, Converged(tol, tol <= TOL), start=start)
-            self._solves[b] = newton.run.solve
+            self._solves[b] = newton.run.last
         self.path.joint_model, self._paths[b] = "optimum", self.path
         return self.path
 
@@ -166,13 +166,13 @@ class TargetPath:
             others = [each for each in others if {b, *near[:1]} <= each._paths.keys()]
             if not others:
                 continue
-            known = [weight for weight in near if all(weight in each._paths for each in others)]
-            end, begun = place(others, b), [place(others, weight) for weight in known]
-            if known:
-                apart = [self._paths[weight].point.z - begin for weight, begin in zip(known, begun)]
-                if others[0] in self.twins and 2 * np.linalg.norm(apart[0]) >= np.linalg.norm(end - begun[0]):
+            end = place(others, b)
+            if near:
+                begun = place(others, near[0])
+                apart = self._paths[near[0]].point.z - begun
+                if others[0] in self.twins and 2 * np.linalg.norm(apart) >= np.linalg.norm(end - begun):
                     continue
-                end = end + interpolated(np.log(np.divide(known, b)), apart)
+                end += apart
             led.append((F.iterate(end), next((each._solves[b] for each in others[::-1] if each._solves.get(b)), None)))
         return led
 

@@ -26,9 +26,8 @@ class Statistics:
     """
 
     def __init__(self, /, **parts: Any) -> None:
-        for name in parts:
-            if hasattr(type(self), name):
-                raise ValueError(f"a part of Statistics cannot be named {name!r}, which is one of its methods")
+        if taken := parts.keys() & METHODS:
+            raise ValueError(f"a part of Statistics cannot be named {min(taken)!r}, which is one of its methods")
         self.__dict__.update(
             {name: part if isinstance(part, Statistics) else np.asarray(part, float) for name, part in parts.items()}
         )
@@ -79,6 +78,9 @@ class Statistics:
         s, eta = self.ravel(), natural.ravel()
         counts = s != 0
         return float(s @ eta if counts.all() else s[counts] @ eta[counts])
+
+
+METHODS = frozenset(dir(Statistics))
 
 
 def finite(sums: Callable[..., Statistics], *rows: Any) -> Statistics:
