@@ -113,10 +113,10 @@ DIFFERENCE = ROUNDING ** (1 / 3)
 
 # What is too large ----------------------------------------------------------------------------------------------------
 
-#: Coordinates of a dense Hessian, 8 MB, of directions that no row sees, and of what leave-one-out inverts; `Woodbury`
-#: takes systems of four times as many, 128 MB. Without a target those of r classes count (r - 1)^.5 times, beside r
-#: blocks, which are less the more classes there are. With 2,000 `RiskCalibrationCV` of GaussianNB on 300 rows of
-#: digits takes 6 times as long.
+#: Coordinates of a dense Hessian, 8 MB, and of what leave-one-out inverts. Directions that no row sees may be half as
+#: many more, those of QDA with 53 features, since a fit searches them once. `Woodbury` takes systems of four times as
+#: many, 128 MB. Without a target those of r classes count (r - 1)^.5 times, beside r blocks, which are less the more
+#: classes there are. With 2,000 `RiskCalibrationCV` of GaussianNB on 300 rows of digits takes 6 times as long.
 MOST_PARAMETERS = 1000
 #: Patterns of gaps in view that are drawn for each rate and dealt out to the rows, so that many rows share the work for
 #: a pattern. Twice takes up to twice as long, half repeats patterns.

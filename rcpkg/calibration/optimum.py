@@ -6,11 +6,11 @@ that no training row sees, ⟨v, s(x_i, y) − s(x_i, 1)⟩ = 0 for all i and y.
 training table and on all whose features are in their span. It is the model at which fixed steps from the closed form
 end by themselves, and it is unique up to what no model depends on. There is none where the rows have no most probable
 member of the family, since features depend on each other or are more than rows; and none is sought for families without
-minimal coordinates or with more than `MOST_PARAMETERS` such directions. Then the model is the one that the search ended
-at, ``joint_model_`` says "search", and another optimiser may tell rows with missing values otherwise, and complete rows
-outside of that span. Where rows are separable, wholly or in part, posteriors have no finite optimum either, and each
-optimiser ends at others: ``joint_model_`` says "search", too, of the most probable model with these. With a target the
-optimum is one model.
+minimal coordinates or with more than 1.5 `MOST_PARAMETERS` such directions. Then the model is the one that the search
+ended at, ``joint_model_`` says "search", and another optimiser may tell rows with missing values otherwise, and
+complete rows outside of that span. Where rows are separable, wholly or in part, posteriors have no finite optimum
+either, and each optimiser ends at others: ``joint_model_`` says "search", too, of the most probable model with these.
+With a target the optimum is one model.
 """
 
 from typing import Any
@@ -130,14 +130,14 @@ def along_the_fibre(objective: Objective, natural: Any) -> Iterate | None:
     pooled = pooled_parameters(objective)
     forms = [MinimalForm(family, block.X, objective.labels, pooled) for block in objective.rows]
     form = forms[0]
-    if not 0 < form.width - 1 + form.map.n_shared <= MOST_PARAMETERS:
+    if not 0 < form.width - 1 + form.map.n_shared <= 1.5 * MOST_PARAMETERS:
         return None
     null = null_space([each.rows for each in forms])
     # with a common precision that makes it valid η may lose digits: only where there is no other start
     made_valid = form.coefficients(family.natural_parameters(family.from_natural(natural)))
     for betas in (nearest(form, objective, natural), [made_valid]):
         fibres = [Fibre(form, objective, beta, null) for beta in betas]
-        if fibres[0].dimension > MOST_PARAMETERS:
+        if fibres[0].dimension > 1.5 * MOST_PARAMETERS:
             return None
         starts = [fibre.iterate(np.zeros(fibre.dimension)) for fibre in fibres]
         start = min(starts, key=lambda point: point.evaluation.value)
