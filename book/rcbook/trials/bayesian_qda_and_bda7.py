@@ -10,7 +10,7 @@ from scipy.linalg import hessenberg
 from scipy.special import gammaln
 
 from rcbook.bounded_leave_one_out import grid_loo_errors
-from rcbook.checking import holds, measured
+from rcbook.checking import Part, holds, measured
 from rcbook.class_densities import log_marginal_likelihood, log_predictive_loo
 from rcbook.simulation import chapter5_problem
 from rcpkg import PredictiveNotDefined
@@ -210,21 +210,28 @@ def mass_slopes(n: int, q: float, S: Array, seed: Array) -> Array:
     return np.array(found)
 
 
-def predictive_densities() -> tuple[
-    Callable[..., Any],
-    list[float],
-    list[float],
-    Callable[..., Any],
-    ClassStatistics,
-    Array,
-    Array,
-    list[Array],
-]:
-    """Predictive densities and evidence by quadrature and by sampling, beside the library."""
+cloud = class_statistics(np.random.default_rng(3).normal(size=(9, 2)), np.zeros(9, dtype=int), 1)
+n9, mean9, S9 = (part[0] for part in cloud)
+point, B2 = np.array([1.0, -0.5]), np.array([[1.0, 0.3], [0.3, 2.0]])
 
-    def agreement(a, b):
-        return np.abs(a - b) / np.abs(b)
 
+def agreement(a: Array, b: Array) -> Array:
+    """Distance relative to b."""
+    return np.abs(a - b) / np.abs(b)
+
+
+def sampled(seed: Array, dof: float, measure: str) -> tuple[Part, Part]:
+    """The closed form beside importance sampling, as parts of a verdict."""
+    estimate, error = by_sampling(point, cloud, seed, dof, 2.0 if measure == "fisher" else 0.0)
+    formula = np.exp(log_predictive(point[None], n9, mean9, S9, seed=seed, dof=dof, measure=measure)[0])
+    return (
+        measured("standard errors from 100,000 draws", (estimate - formula) / error, 4),
+        holds("each below 2 %", error < 0.02 * formula),
+    )
+
+
+def predictive_densities() -> tuple[list[float], list[float], list[Array]]:
+    """Predictive densities and evidence by quadrature, beside the library."""
     data = np.array([-0.3, 0.1, 1.4, 2.0, 0.2])[:, None]
     statistics = class_statistics(data, np.zeros(5, dtype=int), 1)
     n_h, mean, S = 5.0, statistics.means[0], statistics.scatters[0]
@@ -251,37 +258,13 @@ def predictive_densities() -> tuple[
         mass = np.exp(log_predictive(grid[:, None], n_h, mean, S, **options)).sum() * (grid[1] - grid[0])
         masses.append(mass)
 
-    def sampled(seed, dof, measure):
-        """The closed form beside importance sampling, as parts of a verdict."""
-        estimate, error = by_sampling(point, cloud, seed, dof, 2.0 if measure == "fisher" else 0.0)
-        formula = np.exp(
-            log_predictive(
-                point[None],
-                *(part[0] for part in cloud),
-                seed=seed,
-                dof=dof,
-                measure=measure,
-            )[0]
-        )
-        return (
-            measured(
-                "standard errors from 100,000 draws",
-                (estimate - formula) / error,
-                4,
-            ),
-            holds("each below 2 %", error < 0.02 * formula),
-        )
-
-    rows = np.random.default_rng(3).normal(size=(9, 2))
-    cloud = class_statistics(rows, np.zeros(9, dtype=int), 1)
-    point, B2 = np.array([1.0, -0.5]), np.array([[1.0, 0.3], [0.3, 2.0]])
     # a = d - 1 = 1 is at q = 0 and at q = 4 for one row, whose scatter is zero
     edges = [
         mass_slopes(1, edge + step, 0 * B2, B2)[which]
         for which, edge in ((0, 0.0), (1, 4.0))
         for step in (-0.5, 0.0, 0.5)
     ]
-    return agreement, quadrature, masses, sampled, cloud, point, B2, edges
+    return quadrature, masses, edges
 
 
 def exists(n: int, d: int, q: int, measure: str, seed: Array) -> bool:
@@ -301,11 +284,8 @@ def exists(n: int, d: int, q: int, measure: str, seed: Array) -> bool:
     return True
 
 
-def lebesgue_measure(
-    cloud: ClassStatistics, point: Array, B2: Array
-) -> tuple[Array, Array, Array, Array, list[bool], list[bool], list[bool]]:
+def lebesgue_measure() -> tuple[Array, Array, list[bool], list[bool], list[bool]]:
     """Predictive densities with the Lebesgue measure, and where their integrals are finite."""
-    n9, mean9, S9 = (part[0] for part in cloud)
     shifted = log_predictive(point[None], n9, mean9, S9, seed=B2, dof=8.0 - 2 - 2, measure="fisher")
     lebesgue = log_predictive(point[None], n9, mean9, S9, seed=B2, dof=8.0, measure="lebesgue")
     d = 5
@@ -321,7 +301,7 @@ def lebesgue_measure(
         for n in (1, 2, 5)
         for step in (-0.5, 0, 0.5)
     ]
-    return mean9, S9, shifted, lebesgue, as_stated, always, sides
+    return shifted, lebesgue, as_stated, always, sides
 
 
 def thin_decades(power: int, S: Array, deep: int) -> Array:
@@ -465,17 +445,21 @@ def leave_one_out_with_a_seed() -> tuple[Array, list[float], Array, bool]:
     return fast, slow, t, refused
 
 
+def scatter_and_diagonal() -> tuple[int, Array, Array, Array]:
+    """A singular scatter of d features, the diagonal of a seed, and a deviation."""
+    rng, d = np.random.default_rng(4), 6
+    A = rng.normal(size=(d, 4))
+    return d, A @ A.T, rng.uniform(0.5, 2, size=d), rng.normal(size=d)
+
+
+DOFS = [6.0 * m for m in range(1, 7)]
+
+
 def tridiagonal_forms(
     agreement: Callable[..., Any],
-) -> tuple[int, Array, Array, Array, tuple[float, float, float], list[float], list[float], Array, Array]:
+) -> tuple[tuple[float, float, float], list[float], Array, Array]:
     """Determinants and forms by a tridiagonal matrix, and leave-one-out densities by refits."""
-    rng = np.random.default_rng(4)
-    d = 6
-    S, Lambda, v = (
-        (lambda A: A @ A.T)(rng.normal(size=(d, 4))),
-        rng.uniform(0.5, 2, size=d),
-        rng.normal(size=d),
-    )
+    d, S, Lambda, v = scatter_and_diagonal()
     root = np.sqrt(Lambda)
     bordered = np.block(
         [
@@ -497,19 +481,18 @@ def tridiagonal_forms(
             agreement(T[0, 1] ** 2 / delta, v @ np.linalg.solve(A, v)),
         ]
     X, y = chapter5_problem(7, 6, random_state=1).sample(40, 1)
-    dofs = [6.0 * m for m in range(1, 7)]
-    fast = grid_log_predictive_loo(Sample(X, y, 3), dofs)
+    fast = grid_log_predictive_loo(Sample(X, y, 3), DOFS)
     slow = np.empty_like(fast)
     for i in range(40):
         rest = class_statistics(np.delete(X, i, axis=0), np.delete(y, i), 3)
-        for a, q in enumerate(dofs):
+        for a, q in enumerate(DOFS):
             for b, rule in enumerate(BDA7_SEEDS):
                 for h in range(3):
                     parts = (part[h] for part in rest)
                     slow[a, b, i, h] = log_predictive(
                         X[[i]], *parts, seed=seed_matrix(rule, q, rest, h), dof=q
                     )[0]
-    return d, S, Lambda, v, multiples, reduced, dofs, fast, slow
+    return multiples, reduced, fast, slow
 
 
 def own_score(log_det: float, t: float, a: float = 9.0, kappa: float = 1.1) -> float:
