@@ -1,10 +1,9 @@
-"""Predictions of the Gaussian classifiers for rows with gaps: marginals by quadrature and by SciPy."""
+"""Predictions of the Gaussian classifiers for rows with gaps: marginals by quadrature."""
 
 import numpy as np
 import pytest
 from model_cases import refused
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy import stats
 from sklearn.base import clone
 
 from rcpkg import (
@@ -72,42 +71,6 @@ def gaps(rate=0.4):
     Z = np.where(np.random.default_rng(1).random(X.shape) < rate, np.nan, X)
     Z[0], Z[1] = X[0], np.nan
     return Z
-
-
-@pytest.mark.parametrize("cv", [2, "loo"])
-def test_against_scipy(cv):
-    """The marginals are t and Gaussian densities of sub-blocks."""
-    bayes = BDA7(dof_multiples=(1, 3), cv=cv).fit(X, Y)
-    rda = RDA(lambdas=(0.5,), gammas=(0.0, 0.3), cv=cv).fit(X, Y)
-    edda, ball = EDDA(models=("EEE", "VVV"), cv=cv).fit(X, Y), NearestMeans().fit(X, Y)
-    n, means, scatters = bayes.statistics_
-    seeds = [np.diag(bayes.seed_.scale * bayes.dof_**bayes.seed_.power * diagonal(bayes, h)) for h in range(3)]
-    dof = n + bayes.dof_ - 4 + 1
-    for row in gaps():
-        o = np.flatnonzero(~np.isnan(row))
-        if not len(o):
-            continue
-        block = np.ix_(o, o)
-        for h in range(3):
-            shape = (n[h] + 1) / (n[h] * dof[h]) * (scatters[h] + seeds[h])[block]
-            t = stats.multivariate_t.logpdf(row[o], means[h][o], shape, df=dof[h])
-            assert_allclose(bayes.log_predictive(row[None])[0, h], t, rtol=1e-9, atol=1e-9)
-            for model, mean, covariance in (
-                (rda, means[h], rda.covariances_[h]),
-                (edda, means[h], edda.covariances_[h]),
-                (ball, ball.means_[h], ball.variance_ * np.eye(4)),
-            ):
-                normal = stats.multivariate_normal.logpdf(row[o], mean[o], covariance[block])
-                joint = model.predict_joint_log_proba(row[None])[0, h] - model.class_log_prior_[h]
-                assert_allclose(joint, normal, rtol=1e-9, atol=1e-9)
-
-
-def diagonal(model, h):
-    """The diagonal of the base of the chosen seed, by its name."""
-    n, _, scatters = model.statistics_
-    pooled = model.seed_.base.endswith("pooled")
-    variances = np.diag(scatters.sum(axis=0) / n.sum() if pooled else scatters[h] / n[h])
-    return variances if model.seed_.base.startswith("diag") else np.full(4, variances.mean())
 
 
 def test_rows_one_at_a_time(model):

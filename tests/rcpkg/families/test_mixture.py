@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from model_cases import random_direction, refused, slow
 from numpy.testing import assert_allclose
 from scipy.special import logsumexp
-from scipy.stats import multivariate_normal
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
@@ -141,29 +140,6 @@ def test_em_ends_where_scikit_learn_stays(name, kind):
         assert_allclose(theirs.covariances_, covariance[own], atol=1e-5)
         joint = model.predict_joint_log_proba(X)[:, c] - model.class_log_prior_[c]
         assert_allclose(theirs.score_samples(X), joint, atol=1e-4)
-
-
-@pytest.mark.parametrize("shared", [False, True], ids=["own", "shared"])
-def test_marginals_of_gappy_gaussians(shared):
-    X, y = table(n=200)
-    model = mixture("QDA", n_components=3, shared=shared).fit(X, y)
-    theta, family = model.parameters_, model.family_
-    log_prior, mean, covariance, _ = theta.components
-    gappy = X[:20].copy()
-    gappy[::2, 0] = np.nan
-    gappy[1, :] = np.nan
-    expected = np.empty((20, 2))
-    for i, x in enumerate(gappy):
-        seen = np.flatnonzero(~np.isnan(x))
-        log_k = [
-            multivariate_normal(mean[k][seen], covariance[k][np.ix_(seen, seen)]).logpdf(x[seen]) if len(seen) else 0.0
-            for k in family.places
-        ]
-        pairs = np.array(log_k) + log_prior[family.places] + theta.pairs
-        expected[i] = [logsumexp(pairs[family.classes_of == c]) for c in range(2)]
-    assert_allclose(model.predict_joint_log_proba(gappy), expected, atol=1e-9)
-    assert_allclose(model.score_samples(gappy), logsumexp(expected, axis=1), atol=1e-9)
-    assert_allclose(model.predict_proba(gappy[1:2])[0], np.exp(model.class_log_prior_), atol=1e-12)
 
 
 @pytest.mark.parametrize("name", ["CategoricalNB", "TAN"])

@@ -8,7 +8,7 @@ from scipy import stats
 from scipy.optimize import minimize
 from sklearn.datasets import load_iris
 
-from rcpkg import EDDA, NearestMeans
+from rcpkg import EDDA, RDA, NearestMeans
 from rcpkg.gaussians import (
     EDDA_MODELS,
     FRIEDMAN_GAMMA,
@@ -214,6 +214,19 @@ def test_a_problem_is_solved_alike_in_every_batch():
         together = edda_covariances(counts, scatters, model)[0]
         alone = [edda_covariances(part.counts, part.scatters, model)[0] for part in parts]
         assert_allclose(together, alone, rtol=1e-10)
+
+
+# ---------------------------------------------------------------- densities of the chosen models
+
+
+def test_densities_are_those_of_the_chosen_covariances():
+    X, y = IRIS
+    rda, edda = RDA(lambdas=(0.5,), gammas=(0.1, 0.3)).fit(X, y), EDDA().fit(X, y)
+    counts, means, scatters = rda.statistics_
+    covariances = shrunken_covariances(rda.statistics_, 0.5, rda.gamma_)
+    for model, scales in (rda, covariances), (edda, edda_covariances(counts, scatters, edda.model_)[0]):
+        expected = [stats.multivariate_normal(m, S).logpdf(X) for m, S in zip(means, scales)]
+        assert_allclose(model.predict_joint_log_proba(X) - model.class_log_prior_, np.transpose(expected), rtol=1e-9)
 
 
 # ---------------------------------------------------------------- nearest means and the degenerate rule
