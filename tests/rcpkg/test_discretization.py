@@ -103,13 +103,6 @@ def test_wrong_categorical_features_are_named(given):
     refused("categorical_features must be a mask of 4", MDLDiscretizer(categorical_features=given).fit, X, y)
 
 
-def test_in_a_pipeline_it_sees_training_rows_only():
-    X, y = load_iris(return_X_y=True)
-    pipeline = make_pipeline(MDLDiscretizer(), CategoricalNB(prior_strength=1.0)).fit(X[::2], y[::2])
-    assert_array_equal(pipeline[0].cuts_[2], clone(pipeline[0]).fit(X[::2], y[::2]).cuts_[2])
-    assert pipeline.score(X[1::2], y[1::2]) > 0.9
-
-
 def test_cuts_behind_a_choice_of_the_weight_are_made_anew_in_each_fold():
     X, y = load_iris(return_X_y=True)
     X, y, weights = X[::3], np.array(["a", "b", "c"])[y[::3]], np.r_[0.0, np.ones(49)]

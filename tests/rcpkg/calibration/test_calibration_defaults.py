@@ -3,7 +3,7 @@
 
 import numpy as np
 import pytest
-from model_cases import MODELS, categorical_rows, document_rows, gaussian_rows, of_each_family, refused, rows_for, slow
+from model_cases import MODELS, gaussian_rows, of_each_family, refused, rows_for, slow
 from numpy.testing import assert_allclose, assert_array_equal
 from rcbook.experiments import results
 from rcbook.experiments.studies.target_weights import SETS, excess
@@ -19,13 +19,11 @@ from rcpkg import (
     LDA,
     QDA,
     TM,
-    CategoricalNB,
     ClosedFormClassifier,
     ConditionalLikelihood,
     DiscriminativeFrequencyEstimate,
     Family,
     GaussianNB,
-    MultinomialNB,
     RiskCalibration,
     RiskCalibrationCV,
     SharedVarianceGaussianNB,
@@ -56,15 +54,6 @@ class Exponential(ClosedFormClassifier, family=ExponentialFamily):
     """The classifier of this family."""
 
 
-def with_gaps(X, y):
-    return np.where(np.random.default_rng(0).random(X.shape) < 0.1, np.nan, X), y
-
-
-def documents_of_unequal_lengths():
-    X, y = document_rows()
-    return X + np.arange(len(X))[:, None] % 3, y
-
-
 def positive_rows():
     rng = np.random.default_rng(0)
     y = np.arange(80) % 2
@@ -92,24 +81,6 @@ def test_an_exponential_family_goes_to_the_optimum_with_the_pooled_target(name):
     assert 0 < default.n_iter_ < 50 and default.best_iter_ == default.n_iter_ == len(default.history_) - 1
     assert default.history_.log_loss[0] == pytest.approx(safe.history_.log_loss[0])
     assert default.get_params(deep=False)["step"] is None  # what is chosen does not overwrite what was asked
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize(
-    ("model", "rows", "weight"),
-    [
-        (MultinomialNB(), documents_of_unequal_lengths(), "auto"),
-        (GaussianNB(), with_gaps(*gaussian_rows()), 0.0),
-        (CategoricalNB(), with_gaps(*categorical_rows()), 0.0),
-    ],
-    ids=["unequal lengths", "gaps in numbers", "gaps in categories"],
-)
-def test_what_has_no_second_order_solver_takes_safe_steps(model, rows, weight):
-    X, y = rows
-    settings = {"target_weight": weight, "max_iter": 20}
-    default, safe = (RiskCalibration(model, step=step, **settings).fit(X, y) for step in (None, "safe"))
-    same_model(default, safe)
-    assert_array_equal(default.history_, safe.history_)
 
 
 @pytest.mark.parametrize(
