@@ -20,6 +20,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from rcpkg import LDA, CategoricalNB, MDLDiscretizer, RiskCalibration, RiskCalibrationCV, Rows
 from rcpkg.discretization import mdl_cuts
+from rcpkg.table import TableColumns
 
 
 def entropy(labels):
@@ -185,6 +186,8 @@ def test_steps_that_have_read_the_labels_of_rows_left_out_are_named():
         assert caught[0].filename == __file__
     with pytest.warns(UserWarning, match=says):
         make_pipeline(MDLDiscretizer(), make_pipeline("passthrough", model)).fit(X, y)
+    with pytest.warns(UserWarning, match="TableColumns has read the labels of the rows"):
+        make_pipeline(TableColumns(intervals=True), model).fit(X, y)
     tree, plain = DecisionTreeClassifier(random_state=0), RiskCalibrationCV(LDA(), target_weights=[1.0], cv=2)
     several = SequentialFeatureSelector(tree, n_features_to_select=2, cv=2)
     for step in SelectKBest(k=2), SelectFromModel(tree), several, NeedsLabels():

@@ -13,10 +13,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import PredefinedSplit, ShuffleSplit
-from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from rcpkg import CategoricalNB, GaussianNB, ProductModel, RiskCalibration, RiskCalibrationCV, TableClassifier
+from rcpkg import CategoricalNB, GaussianNB, ProductModel, RiskCalibration, TableClassifier
 from rcpkg.table import Candidate, Columns, TableColumns, _fitted, as_frame, candidates_of
 
 FEW = [("closed", GaussianNB(prior_strength=1.0)), ("calibrated", RiskCalibration(GaussianNB(prior_strength=1.0)))]
@@ -338,13 +337,6 @@ def test_classes_of_few_rows_leave_intervals_one_weight(monkeypatch):
     with warnings.catch_warnings(action="ignore"):
         report = TableClassifier(random_state=0).fit(X[["size", "income"]], y).report_.set_index("candidate")
     assert not report.note["naive Bayes of intervals, calibrated"]
-
-
-def test_columns_that_are_cut_read_labels():
-    X, y = table(gaps=0.0)
-    cut = make_pipeline(TableColumns(intervals=True), RiskCalibrationCV(CategoricalNB(prior_strength=1.0)))
-    with pytest.warns(UserWarning, match="TableColumns has read the labels of the rows that are left out"):
-        cut.fit(X[["size", "income"]], y)
 
 
 def test_a_cost_decides_and_chooses_nothing():

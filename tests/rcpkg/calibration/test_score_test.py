@@ -146,19 +146,15 @@ def test_a_learnt_structure_is_learnt_again_with_a_warning():
     assert calibration_test(given, X, y, n_bootstrap=1).statistic == pytest.approx(null.observed)
 
 
-def test_closed_forms_that_do_not_exist_say_what_to_do():
-    X, y = gaussian_rows()
-    with pytest.raises(InvalidStatistics, match="leave out features that are constant or depend on others"):
-        calibration_test(QDA(), np.column_stack([X, X[:, 0]]), y)
-    with pytest.raises(InvalidStatistics, match=r"set its prior_strength \(and class_prior_strength\) to 0"):
-        calibration_test(QDA(prior_strength=1.0), X, y)
-
-
-def test_bad_input_is_named():
+def test_bad_input_and_closed_forms_that_do_not_exist_are_named():
     X, y = gaussian_rows()
     refused("calibration_test needs", calibration_test, RiskCalibration.as_published(QDA()), X, y)
     refused("priors of the estimator must be None", calibration_test, QDA(priors=[0.2, 0.3, 0.5]), X, y)
     refused("n_bootstrap must be", calibration_test, QDA(), X, y, n_bootstrap=0)
+    with pytest.raises(InvalidStatistics, match="leave out features that are constant or depend on others"):
+        calibration_test(QDA(), np.column_stack([X, X[:, 0]]), y)
+    with pytest.raises(InvalidStatistics, match=r"set its prior_strength \(and class_prior_strength\) to 0"):
+        calibration_test(QDA(prior_strength=1.0), X, y)
     with pytest.raises(ValueError, match="sample_weight must say how many times each row counts, in whole numbers"):
         calibration_test(QDA(), X, y, sample_weight=np.full(len(y), 0.5))
     with pytest.raises(ValueError, match="sample_weight adds up to 9e\\+10 rows, and at most 16,666,666 are drawn"):
