@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from rcbook._files import data_folder
+from rcbook._files import data_folder, results_folder
 
 NAMES = {
     "reproduced": "reproduced",
@@ -44,21 +44,28 @@ def record(name: str) -> dict[str, Any]:
     return json.loads((folder() / f"{name}.json").read_text(encoding="utf-8"))
 
 
+@cache
+def _worth(results: Path) -> tuple[pd.DataFrame, pd.Series]:
+    """Of a folder of results what each verdict is worth, and whether the metrics of a table fit jointly."""
+    from rcbook.experiments.power import power, table_tests
+
+    card = power()
+    return card, table_tests(card).fits
+
+
 def scorecard_table() -> pd.DataFrame:
     """Every printed number, its verdict, and what the verdict is worth."""
-    from rcbook.experiments.power import power
-
-    return power()
+    return _worth(results_folder())[0]
 
 
 def power_table() -> pd.DataFrame:
     """For each compared table what its verdicts are worth, and whether they fit jointly."""
-    from rcbook.experiments.power import WEIGHED, power, power_by_table, table_tests
+    from rcbook.experiments.power import WEIGHED, power_by_table
 
-    cells = power()
+    cells, as_wholes = _worth(results_folder())
     decided = cells[cells.decidable & (cells.weighed != "")]
     counts = pd.crosstab([decided.source, decided.table], decided.weighed).reindex(columns=WEIGHED)
-    fits = table_tests(cells).fits.groupby(level=["source", "table"]).all().map({True: "yes", False: "no"})
+    fits = as_wholes.groupby(level=["source", "table"]).all().map({True: "yes", False: "no"})
     by_table = power_by_table(cells)
     jointly = fits.reindex(by_table.index).fillna("").rename("jointly")
     return by_table.join(counts.reindex(by_table.index).fillna(0).astype(int)).join(jointly).reset_index()
@@ -74,9 +81,8 @@ def claims_table() -> pd.DataFrame:
 def numbers() -> dict[str, str]:
     """What a page names as ``{{ name }}``: numbers of the findings and of the scorecard, as words for the text."""
     from rcbook import findings, published
-    from rcbook.experiments.power import power, table_tests
 
-    card = power()
+    card, as_wholes = _worth(results_folder())
     verdicts = card.verdict.value_counts()
     found = {name: int(verdicts.get(verdict, 0)) for verdict, name in NAMES.items()}
     found |= {"printed": len(card), "tables": len(published.index())}
@@ -85,7 +91,6 @@ def numbers() -> dict[str, str]:
     found["decidable"] = len(decidable)
     found["decidable_agree"] = int(decidable.verdict.isin(["reproduced", "statistically consistent"]).sum())
     found["decidable_unexplained"] = int((decidable.weighed == "differs: unexplained").sum())
-    as_wholes = table_tests(card).fits
     found |= {"wholes": len(as_wholes), "wholes_fit": int(as_wholes.sum())}
     return findings.numbers() | {name: f"{number:,}" if number else "none" for name, number in found.items()}
 
