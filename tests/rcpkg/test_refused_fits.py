@@ -11,15 +11,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.utils.validation import has_fit_parameter
 
-from rcpkg import (
-    BDA7,
-    LDA,
-    ConditionalLikelihood,
-    GaussianNB,
-    RiskCalibration,
-    RiskCalibrationCV,
-    TableClassifier,
-)
+from rcpkg import BDA7, LDA, ConditionalLikelihood, GaussianNB, RiskCalibration, RiskCalibrationCV, TableClassifier
 from rcpkg.calibration import learner
 from rcpkg.table import TableColumns
 

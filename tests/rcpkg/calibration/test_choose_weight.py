@@ -285,13 +285,6 @@ def test_a_list_of_targets_may_hold_models():
     assert set(found.cv_results_.target) == {"generative", "QDA", "closed_form"}
 
 
-def test_a_class_of_few_rows_is_judged_by_folds():
-    """Leave-one-out says of a class of two rows what the other one, and the target, make of it."""
-    X, y = load_iris(return_X_y=True)
-    rows = np.r_[0:102]
-    assert RiskCalibrationCV(GaussianNB()).fit(X[rows], y[rows]).validation_ == "5 folds"
-
-
 @pytest.mark.parametrize("cv", ["loo", 3])
 def test_weights_are_found_by_steps_of_ten_and_then_of_three(cv):
     X, y = load_wine(return_X_y=True)
@@ -320,7 +313,10 @@ def test_a_walk_over_weights_ends_where_optima_are_out_of_reach():
     assert found.cv_results_.target_weight.min() == found.target_weight_ == pytest.approx(0.1)
 
 
-def test_parameters_that_outnumber_rows_are_judged_by_folds():
+def test_parameters_that_outnumber_rows_and_classes_of_few_rows_are_judged_by_folds():
+    """Leave-one-out says of a class of two rows what the other one, and the target, make of it."""
+    X, y = load_iris(return_X_y=True)
+    assert RiskCalibrationCV(GaussianNB()).fit(X[:102], y[:102]).validation_ == "5 folds"
     X, y = few_rows_of_noise()
     assert RiskCalibrationCV(QDA(), target_weights=[30.0]).fit(X[:200], y[:200]).validation_ == "5 folds"
     assert RiskCalibrationCV(LDA()).fit(X[:200], y[:200]).validation_ == "approximate leave-one-out"

@@ -7,29 +7,11 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from model_cases import (
-    GAUSSIAN,
-    ML,
-    classes,
-    fitted,
-    gaussian_rows,
-    of_each_family,
-    random_direction,
-    rows_for,
-    slow,
-)
+from model_cases import GAUSSIAN, ML, classes, fitted, gaussian_rows, of_each_family, random_direction, rows_for, slow
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from rcpkg import (
-    LDA,
-    QDA,
-    CategoricalNB,
-    ConditionalLikelihood,
-    GaussianNB,
-    RiskCalibration,
-    SharedVarianceGaussianNB,
-)
+from rcpkg import LDA, QDA, CategoricalNB, ConditionalLikelihood, GaussianNB, RiskCalibration, SharedVarianceGaussianNB
 from rcpkg.base import log_posterior
 from rcpkg.calibration import Objective, Target, climb
 from rcpkg.calibration.conditional import Conditional

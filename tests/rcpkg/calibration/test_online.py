@@ -4,21 +4,11 @@
 import numpy as np
 import pandas as pd
 import pytest
-from model_cases import gaussian_rows, refused
+from model_cases import EACH_ESTIMATOR, gaussian_rows, refused
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
-from rcpkg import (
-    LDA,
-    QDA,
-    CategoricalNB,
-    GaussianNB,
-    InvalidStatistics,
-    ProductModel,
-    RiskCalibration,
-    RiskCalibrationCV,
-    TableClassifier,
-)
+from rcpkg import LDA, QDA, CategoricalNB, GaussianNB, InvalidStatistics, ProductModel, RiskCalibration
 from rcpkg.calibration import Objective
 from rcpkg.families import class_counts
 
@@ -162,7 +152,7 @@ def test_a_refused_block_leaves_the_model_as_it_was():
     "model",
     [
         *(RiskCalibration(LDA()), RiskCalibration(LDA(), target_weight=1.0), calibrated(LDA(), 0.0)),
-        *(RiskCalibrationCV(LDA()), TableClassifier()),
+        *(EACH_ESTIMATOR["RiskCalibrationCV"], EACH_ESTIMATOR["TableClassifier"]),
     ],
     ids=repr,
 )
