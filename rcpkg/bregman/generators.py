@@ -8,7 +8,10 @@ import numpy as np
 
 from rcpkg.linalg import EPS, MOST_STEPS, Array, backtracked
 
-TOL = 1e-10  # of a projection's constraints, relative to one plus the largest b
+#: What a projection's constraints may lack, relative to one plus the largest b. On constraints in units of 1e-3 to 1e3
+#: 420 projections by seven divergences take 1,619 steps, with half 13 more and with twice 15 less; with the rounding of
+#: sums, 1e-12, two are not found.
+TOL = 1e-10
 
 
 class DomainError(ValueError):
