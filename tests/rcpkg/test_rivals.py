@@ -68,6 +68,7 @@ def test_what_is_not_compared():
     for rate in 1.0, 1.5:
         refused("rates must be a finite number >= 0 and < 1", mask_copies, *mixed(), rates=rate)
     refused("hidden must be a finite number >= 0 and < 1", compare, *mixed(), hidden=30)
+    refused("level must be a finite number > 0 and < 1", compare, *mixed(), level=5)
     refused("200 rows and y 3", mask_copies, mixed()[0], [0, 1, 0])
 
 
@@ -112,6 +113,7 @@ def test_the_card_has_the_variance_of_nadeau_and_bengio():
     assert_allclose([row.difference, row.std_error], [more.mean(), np.sqrt((1 / 5 + 1 / 4) * variance)])
     assert more.mean() > row.std_error * student.ppf(0.95, 4)
     assert card.verdicts["complete"] == "use it"
+    assert _card([OURS, "near", "far"], found, 0.02, 1e-9).verdicts["complete"] == "undecided"
     assert str(card).endswith(f"hidden: {card.verdicts['hidden']}")
 
 
