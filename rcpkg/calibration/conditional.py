@@ -22,6 +22,7 @@ from rcpkg.base import Array, InvalidStatistics, log_posterior
 from rcpkg.calibration.constants import (
     KEPT,
     MOST_PARAMETERS,
+    PATIENCE,
     PRODUCTS,
     ROUGH,
     SAMPLE,
@@ -271,7 +272,7 @@ class Conditional(Smooth):
         self.stint = K * (self.data.free if self.dense else 1) / SPEEDUP  # by their multiplications
         # L-BFGS makes up for the rows that a sample lacks, and, where a ridge bends all directions, for classes that do
         # not act apart: on pendigits and letter a fifth faster, as the race asks for; else conjugate gradients
-        self.patience = self.stint / ROUGH if self.dense or self.data.l2 or n < SAMPLE * K else 0
+        self.patience = PATIENCE if self.dense or self.data.l2 or n < SAMPLE * K else 0
         if self.by_class and least < n / 2:
             index, weight = stratified(self.data, least, SAMPLE * K)
             if len(index) < n:

@@ -9,12 +9,12 @@ import numpy as np
 
 from rcpkg.base import Array
 from rcpkg.calibration.conditional import Conditional, Iterate, Smooth, conjugate
-from rcpkg.calibration.constants import LEAST, MEMORY, RADIUS, ROUGH, STALLED, STEADY
+from rcpkg.calibration.constants import LEAST, MEMORY, PATIENCE, RADIUS, ROUGH, STALLED, STEADY
 from rcpkg.calibration.coordinates import COORDINATES, Named, metric
 from rcpkg.calibration.curvature import Woodbury
 from rcpkg.calibration.steps import Run, Step
 from rcpkg.checks import check_choice
-from rcpkg.linalg import EPS, LOG_ROUNDING, MOST_STEPS, backtracked
+from rcpkg.linalg import EPS, LOG_ROUNDING, backtracked
 
 Solve = Callable[[Array], Array]
 
@@ -218,7 +218,7 @@ def search_start(point: Iterate) -> Iterate:
     if not is_searched:
         return F.better_start(point)
     run, on_part = NewtonRun(), part.iterate(point.z)
-    for t in range(1, MOST_STEPS + 1):
+    for t in range(1, PATIENCE + 1):
         following = run(on_part, t)
         if following is None:
             break
