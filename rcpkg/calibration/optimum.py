@@ -30,7 +30,7 @@ from rcpkg.calibration.conditional import (
     null_space,
     pooled_parameters,
 )
-from rcpkg.calibration.constants import MOST_PARAMETERS, TOL
+from rcpkg.calibration.constants import MOST_PARAMETERS, PATIENCE, TOL
 from rcpkg.calibration.coordinates import Named
 from rcpkg.calibration.curvature import MinimalForm
 from rcpkg.calibration.newton import LBFGS, Newton
@@ -89,7 +89,8 @@ def most_probable(path: Path) -> Path:
         path.joint_model = "optimum"
         return path
     direct, log_loss = path.chosen, path.point.losses.log_loss
-    moved = along_the_fibre(F, finite(path.chosen.natural))
+    # without a finite optimum no model is meant, and the way to the most probable one may be endless
+    moved = along_the_fibre(F, finite(path.chosen.natural), PATIENCE if path.point.separated else MOST_STEPS)
     for point in filter(None, (moved, direct)):
         if F.evaluate(F.labels, point.parameters).losses.log_loss <= log_loss + RESOLVED:
             unique = point is moved and is_attained(path)
@@ -117,8 +118,8 @@ def is_attained(path: Path) -> bool:
     return F.is_attained(point)
 
 
-def along_the_fibre(objective: Objective, natural: Any) -> Iterate | None:
-    """The most probable model with the posteriors of an η, if there is one and a way to it."""
+def along_the_fibre(objective: Objective, natural: Any, max_iter: int = MOST_STEPS) -> Iterate | None:
+    """The most probable model with the posteriors of an η, if there is one and a way to it, or where that ends."""
     family = objective.family
     if not has_most_probable(objective):
         return None
@@ -143,7 +144,7 @@ def along_the_fibre(objective: Objective, natural: Any) -> Iterate | None:
         start = min(starts, key=lambda point: point.evaluation.value)
         if np.isfinite(start.evaluation.value):
             try:
-                path = climb(start.objective, Newton(), Converged(TOL), MOST_STEPS, start=start)
+                path = climb(start.objective, Newton(), Converged(TOL), max_iter, start=start)
                 if path.stop_reason != "converged":
                     return path.point
                 # the step whose promise ended the way is known: with it the end tells nothing of the way but rounding

@@ -133,6 +133,24 @@ def test_a_ridge_beside_nearly_collinear_features(model, apart):
             assert lost or np.abs(learner.predict_proba(X * units) - P).max() < POSTERIOR
 
 
+@pytest.mark.slow
+def test_separable_rows_take_few_steps_along_directions_that_no_row_sees(monkeypatch):
+    """They took 1,000 steps, 37 of 37 s, and the model was that of the search as well."""
+    steps, climb_as_before = {}, climb
+
+    def counted(objective, *args, **options):
+        path = climb_as_before(objective, *args, **options)
+        steps[type(objective).__name__] = path.n_iter
+        return path
+
+    monkeypatch.setattr("rcpkg.calibration.optimum.climb", counted)
+    X, y = make_classification(400, 30, n_informative=10, n_classes=3, random_state=0, class_sep=0.5)
+    X = X * np.exp(np.random.RandomState(0).randn(30)) + np.random.RandomState(1).randn(400, 30)
+    model, said = fit(ConditionalLikelihood(QDA()), X, y)
+    assert "no finite optimum exists" in said[0] and model.joint_model_ == "search"
+    assert 0 < steps["Fibre"] <= 50
+
+
 # --- targets ----------------------------------------------------------------------------------------------------------
 
 
