@@ -11,7 +11,7 @@ from sklearn.utils import _safe_indexing, check_consistent_length
 from sklearn.utils.validation import _num_samples
 
 from rcpkg.base import Array, InvalidStatistics
-from rcpkg.calibration.constants import LARGEST_BLOCK
+from rcpkg.calibration.constants import FADING, LARGEST_BLOCK
 from rcpkg.calibration.objective import Pass, sample_size
 from rcpkg.calibration.rules import Losses, calibration_weights
 from rcpkg.checks import check_class_prior, check_weights
@@ -37,7 +37,7 @@ class Online(NamedTuple):
         For each block its losses before anything was learnt from it, and the length of the step.
     gained : float
         What the log-loss of the closed form was above that of the calibrated model, summed over the rows so far, before
-        they were learnt from.
+        they were learnt from, of which `LARGEST_BLOCK` count `FADING` times as much as the next.
     """
 
     closed_form: ClosedFormClassifier
@@ -93,7 +93,8 @@ def after(
     loss_of_counting = Losses(*(by_counting.losses / block.total_weight).tolist()).log_loss
     history = {"iteration": len(before.history), **losses._asdict(), "step": lr}
     history["closed_form_log_loss"] = loss_of_counting
-    gained = before.gained + block.total_weight * (loss_of_counting - losses.log_loss)
+    kept = FADING ** (block.total_weight / LARGEST_BLOCK) * before.gained
+    gained = kept + block.total_weight * (loss_of_counting - losses.log_loss)
     model = closed_form._with_family(family, statistics)
     return Online(closed_form, drawn_to, model, [*before.history, history], gained)
 
