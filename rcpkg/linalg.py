@@ -99,7 +99,9 @@ def slices(n: int, size: int) -> list[slice]:
 
 
 def extremes(X: Array) -> tuple[Array, Array]:
-    """The least and the greatest value of each column; over short rows numpy takes five times as long."""
+    """The least and the greatest value of each column, in a fifth of the time that numpy takes over short rows.
+
+    The bar is the race to the optimum: QDA on 768 rows. Blocks of columns have the same extremes."""
     parts = (np.ascontiguousarray(X[rows].T) for rows in slices(len(X), max(1, IN_CACHE // X.shape[1])))
     low, high = zip(*((part.min(axis=1), part.max(axis=1)) for part in parts))
     return np.min(low, axis=0), np.max(high, axis=0)

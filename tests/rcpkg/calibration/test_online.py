@@ -67,6 +67,15 @@ def test_history_has_what_a_block_lost_before_it_was_learnt_from():
     assert model.n_iter_ == 11
 
 
+def test_a_stream_forgets_that_counting_was_better():
+    """Of 7,000 rows the first 4,000 are drawn from a model that is right: over all of them counting has lost less."""
+    X, y = bent_rows(7000, 1)
+    X[:4000], y[:4000] = GaussianNB().fit(X, y).sample(4000, random_state=0)
+    model = through(calibrated(GaussianNB(), 0.05), X, y, 250)
+    assert (model.history_.closed_form_log_loss - model.history_.log_loss).sum() < 0
+    assert_array_equal(model.predict_proba(X), model._online.model.predict_proba(X))
+
+
 @pytest.mark.parametrize("right", [True, False])
 def test_counting_predicts_while_it_has_predicted_better(right):
     """Which it does where the model is right; calibration with a small weight then follows the noise."""
