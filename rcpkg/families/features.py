@@ -23,7 +23,8 @@ class FeatureMap:
     This one is for a family without shared features whose statistics are sums of ``family.features(X)``: the parts
     beside the count, of shape (r, …), side by side. Other families have maps of their own, of four kinds: "minimal",
     without redundancy; "natural", such that the coefficients are the entries of η; "plain", of the rows as they are;
-    "conditioned", for a ridge: whitened by the covariance ``pooled`` over the classes and a further variance.
+    "conditioned", for a ridge: without redundancy, whitened by the covariance ``pooled`` over the classes and a further
+    variance.
 
     >>> from rcpkg import MultinomialNB
     >>> X = np.array([[2.0, 1.0, 0.0], [0.0, 1.0, 2.0]])
