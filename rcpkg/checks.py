@@ -280,8 +280,8 @@ def counting(sample_weight: ArrayLike | None, n: int) -> NDArray[np.bool_]:
 def gaps_refused(label: str, instead: str) -> Unsupported:
     """The error that says why a fit that rests on a concave likelihood takes no rows with gaps, and what to do."""
     return Unsupported(
-        f"{label} holds missing values: each row then has a marginal of its own, and conditional likelihood is not "
-        f"concave, as Newton's method and calibration_test need it. Leave such rows out, {instead}, or take "
+        f"{label} holds missing values (NaN): each row then has a marginal of its own, and conditional likelihood is "
+        f"not concave, as Newton's method and calibration_test need it. Leave such rows out, {instead}, or take "
         "RiskCalibration, which makes safe steps"
     )
 

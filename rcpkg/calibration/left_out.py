@@ -15,7 +15,7 @@ from rcpkg.calibration.conditional import Conditional, Iterate
 from rcpkg.calibration.constants import AHEAD, BLOCKS, LOOKED_AT, SAFE_TOL, WORSE
 from rcpkg.calibration.curvature import MinimalForm, Woodbury
 from rcpkg.calibration.logistic import posteriors
-from rcpkg.calibration.objective import Objective, log_posterior_of, rows_at
+from rcpkg.calibration.objective import Objective, log_posterior_of, log_posterior_of_new
 from rcpkg.calibration.rules import row_losses
 from rcpkg.calibration.steps import Safe
 from rcpkg.calibration.stops import Path, Stop
@@ -23,6 +23,7 @@ from rcpkg.calibration.target_path import NotConverged, TargetPath, fall_of_scor
 from rcpkg.checks import warn
 from rcpkg.choice import FOLDS
 from rcpkg.families import ClosedFormClassifier, Family, Unsupported, one_hot
+from rcpkg.families.portions import rows_at
 from rcpkg.linalg import IN_CACHE
 from rcpkg.rows import Block, Blocks, Rows
 
@@ -86,7 +87,7 @@ class Fitted(GenerativeClassifier):
         return X
 
     def _joint_log_proba(self, X: Any) -> Array:
-        return self.family.log_joint(X, self.parameters)
+        return self.family.log_joint(self.family.encode_new(X), self.parameters)
 
 
 def constant_posterior(frequencies: Array, X: Any) -> Array:
@@ -164,7 +165,7 @@ def judged_in_fold(
                 raise NotConverged(f"the optimum of target_weight={b:g} was not reached in {path.path.n_iter} steps")
             family, parameters = path.objective.family, path.parameters
         if k != FREQUENCIES:
-            posterior = partial(log_posterior_of, family, parameters=parameters)
+            posterior = partial(log_posterior_of_new, family, parameters=parameters)
         losses.append(np.hstack(list(fold.held.each(partial(judged, posterior, fold.in_mean)))))
         if scorer is not None:  # which has no say about the class frequencies
             block = fold.held.only("a scorer")

@@ -29,8 +29,13 @@ TargetName = Literal["pooled", "generative", "grand", "nested"]
 
 
 def log_posterior_of(family: Family, X: Any, parameters: Any) -> Array:
-    """log p(y | x) of validated or encoded rows X at some ``parameters``, shape (n, r)."""
+    """log p(y | x) of encoded rows X at some ``parameters``, shape (n, r)."""
     return log_posterior(family.log_joint(X, parameters), family.log_class_probabilities(parameters))
+
+
+def log_posterior_of_new(family: Family, X: Any, parameters: Any) -> Array:
+    """The same of validated rows X that are not encoded."""
+    return log_posterior_of(family, family.encode_new(X), parameters)
 
 
 def sample_size(statistics: Statistics) -> float:
@@ -124,7 +129,7 @@ class Point:
         return self.objective.classifier(self.statistics, self.parameters)
 
     def log_posterior(self, X: Any) -> Array:
-        """log p(y | x) of validated or encoded rows X, shape (n, r)."""
+        """log p(y | x) of encoded rows X, shape (n, r)."""
         return log_posterior_of(self.objective.family, X, self.parameters)
 
 
@@ -375,11 +380,6 @@ class Objective:
         except InvalidStatistics:  # rounding can make a covariance singular that is not so in exact arithmetic
             return np.inf
         return abs(ascent.dot(natural) - ascent.dot(point.natural)) / self.size
-
-
-def rows_at(X: Any, index: NDArray[np.intp] | slice) -> Any:
-    """Rows of encoded data, which is an array, a sparse array or a tuple of these."""
-    return tuple(rows_at(part, index) for part in X) if isinstance(X, tuple) else X[index]
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,11 @@ import numpy as np
 
 from rcpkg.base import Array, InvalidStatistics
 from rcpkg.calibration.constants import LONGEST_STEP, PLAIN_EVERY, SECANTS, SHORTEST_STEP
-from rcpkg.calibration.objective import Objective, Point, log_posterior_of, rows_at
+from rcpkg.calibration.objective import Objective, Point, log_posterior_of
 from rcpkg.calibration.rules import calibration_weights
 from rcpkg.checks import check_choice, check_number
 from rcpkg.families import Family, Statistics, can, require
+from rcpkg.families.portions import rows_at
 from rcpkg.linalg import RESOLVED, SUFFICIENT_GAIN
 
 Run = Callable[[Point, int], Point | None]

@@ -177,7 +177,8 @@ class Best(Stop):
         if self.held_out is None:
             return {}
         X, y, weight = self.held_out
-        return {self._column: getattr(losses(point.log_posterior(X), y, weight), self.loss)}
+        log_P = point.log_posterior(point.objective.family.encode_new(X))
+        return {self._column: getattr(losses(log_P, y, weight), self.loss)}
 
     @property
     def _column(self) -> str:

@@ -17,7 +17,7 @@ from rcpkg.calibration.conditional import Conditional, Iterate
 from rcpkg.calibration.constants import DIFFERENCE, MOST_PARAMETERS, ROUGH, SAFE_TOL, TOL
 from rcpkg.calibration.curvature import MinimalForm
 from rcpkg.calibration.newton import SharedNewton, Solve
-from rcpkg.calibration.objective import Objective, check_each, log_posterior_of, target_of, target_parameters
+from rcpkg.calibration.objective import Objective, check_each, log_posterior_of_new, target_of, target_parameters
 from rcpkg.calibration.optimum import in_coordinates
 from rcpkg.calibration.steps import Safe
 from rcpkg.calibration.stops import Converged, Path, Stop
@@ -199,7 +199,7 @@ class TargetPath:
 
     def log_posterior(self, X: Any, path: Path) -> Array:
         """log p(y | x) of rows at an optimum."""
-        return log_posterior_of(self.objective.family, X, path.point.parameters)
+        return log_posterior_of_new(self.objective.family, X, path.point.parameters)
 
     def left_out(self) -> tuple[Array, float]:
         """log p(y | x_i) without row i at the last weight, shape (n, r), and the log evidence of that weight."""
@@ -299,7 +299,7 @@ def filled_rows(family: Family, parameters: Any, X: Array) -> Array:
         if not np.isnan(X.data).any():
             return X
         X = X.toarray()
-    P = np.exp(log_posterior_of(family, X, parameters))
+    P = np.exp(log_posterior_of_new(family, X, parameters))
     return _filled(family, X, family.expected_rows(X, P, parameters))
 
 

@@ -261,7 +261,11 @@ class ClosedFormClassifier(GenerativeClassifier):
         return self.parameters_
 
     def _joint_log_proba(self, X: Array) -> Array:
-        return self.family_.log_joint(X, self._fitted_parameters())
+        joint = self.family_.log_joint(self.family_.encode_new(X), self._fitted_parameters())
+        if joint.shape != (shape := (X.shape[0], len(self.classes_))) or np.isnan(joint.sum()):
+            asked = f"log_joint of {type(self.family_).__name__} must give an array of shape (n, r), without NaN"
+            raise ValueError(f"{asked}; for n, r = {shape} it gave {joint.shape} with {np.isnan(joint).sum()} NaN")
+        return joint
 
     def _expected_rows(self, X: Array, weights: Array) -> Any:
         return self.family_.expected_rows(X, weights, self._fitted_parameters())

@@ -5,6 +5,7 @@ What a family gives, and what for, is in the reference: A model of your own.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from copy import copy
 from functools import partial
@@ -17,9 +18,9 @@ from sklearn.utils.metaestimators import available_if
 
 from rcpkg.base import Array, InvalidStatistics, constructed
 from rcpkg.capabilities import FOLLOWS, gives
-from rcpkg.checks import check_number, check_priors, feature_name
+from rcpkg.checks import check_number, check_priors, feature_name, gaps_refused
 from rcpkg.families.features import FeatureMap
-from rcpkg.families.portions import counted, encode_and_count, typical_rows
+from rcpkg.families.portions import counted, encoded, typical_rows
 from rcpkg.families.statistics import Statistics
 from rcpkg.linalg import ratio
 from rcpkg.rows import Rows
@@ -40,7 +41,7 @@ class ClassPrior:
     priors: ArrayLike | None = None
 
 
-class Family(ClassPrior):
+class Family(ClassPrior, ABC):
     """A model of rows and classes: its settings, what it has learnt of the training rows, and functions of arrays.
 
     A subclass gives ``statistics``, ``parameters`` and ``log_joint``; what else it may give is in the reference: A
@@ -69,17 +70,17 @@ class Family(ClassPrior):
 
     learns_structure = False  # whether `learn_structure` chooses among families, by the labels
 
+    @abstractmethod
     def statistics(self, X: Array, weights: Array) -> Statistics:
         """Statistics Σ_i Σ_y W_iy s(x_i, y) for weights W of shape (n, r), soft, hard or signed."""
-        raise NotImplementedError
 
+    @abstractmethod
     def parameters(self, statistics: Statistics) -> Any:
         """Parameter map θ(s); raises `InvalidStatistics` where s gives no valid model."""
-        raise NotImplementedError
 
+    @abstractmethod
     def log_joint(self, X: Array, parameters: Any) -> Array:
-        """Joint log density log p(x, y), shape (n, r)."""
-        raise NotImplementedError
+        """Joint log density log p(x, y), shape (n, r), of encoded rows: a new array, which the caller may overwrite."""
 
     def log_class_probabilities(self, parameters: Any) -> Array:
         """log p(y), shape (r,): ``parameters.log_prior``, or equal where the parameters have none."""
@@ -113,6 +114,10 @@ class Family(ClassPrior):
         """Training rows in the form in which ``statistics`` and ``log_joint`` are fastest."""
         return X
 
+    def encode_new(self, X: Array) -> Any:
+        """The same for rows that predictions are asked for; where ``log_joint`` encodes them, the rows as they are."""
+        return self.encode(X)
+
     def expected_statistics(self, X: Any, weights: Array, parameters: Any) -> Statistics:
         """Σ_i Σ_y W_iy E[s(x_i, y) | what there is of x_i, y; θ] of encoded rows: s(X, W) where they lack nothing.
 
@@ -127,10 +132,14 @@ class Family(ClassPrior):
 
     def raw_statistics(self, rows: Rows) -> Statistics:
         """The statistics of training rows that are used once, and need not be encoded all at a time."""
-        return rows.sum(partial(encode_and_count, self))
+        return self.closed_form_statistics(rows.map(partial(encoded, copy(self))))
 
     def check_complete(self, X: Any) -> None:
-        """Refuse encoded rows with missing values: each has the log-partition of its own marginal, not ψ(η)."""
+        """Refuse encoded rows with missing values by `Unsupported`: each has the log-partition of its own marginal, not
+        ψ(η)."""
+        for part in X if isinstance(X, tuple) else (X,):
+            if isinstance(part, np.ndarray) and part.dtype.kind == "f" and np.isnan(part).any():
+                raise gaps_refused("X", "impute them")
 
     def check_full(self, X: Any) -> None:
         """Refuse encoded rows on which the model is no full exponential family."""

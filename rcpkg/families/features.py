@@ -14,6 +14,7 @@ from scipy.sparse import csr_array, issparse
 
 from rcpkg.base import Array
 from rcpkg.columns import summed
+from rcpkg.families.portions import rows_at
 from rcpkg.families.statistics import Statistics
 
 
@@ -45,7 +46,7 @@ class FeatureMap:
     def __init__(self, family: Any, X: Any) -> None:
         self.family = family
         self._hold(family.features(X))
-        self.like = family.statistics(X[:1], np.zeros((1, len(family.classes_))))
+        self.like = family.statistics(rows_at(X, slice(1)), np.zeros((1, len(family.classes_))))
         self.totalled = np.zeros(self.n_by_class, dtype=bool)
 
     def _hold(self, table: Array | csr_array) -> None:

@@ -251,19 +251,19 @@ class GaussianFamily(GaussianPrior):
 
     def raw_statistics(self, rows: Rows) -> Statistics:
         """Sums over what is seen, which are additive, if features are independent; else those of the closed form."""
-        return super().raw_statistics(rows) if self._incomplete else self.closed_form_statistics(rows)
+        return super().closed_form_statistics(rows) if self._incomplete else self.closed_form_statistics(rows)
 
     def closed_form_statistics(self, rows: Rows) -> Statistics:
         """The statistics of the closed form. Where values are missing they are the statistics of completed rows: with
         the moments of what is seen or, if covariances are full, those to which EM converges from there."""
         if not self._incomplete:  # what is missing shows in the sums: no pass for it
-            complete = super().raw_statistics(rows)
+            complete = super().closed_form_statistics(rows)
             if not np.isnan(complete.first).any():
                 return complete
         if not any(rows.each(has_gaps)):
-            return super().raw_statistics(rows)
+            return super().closed_form_statistics(rows)
         self._incomplete = True
-        seen = self._told(super().raw_statistics(rows), aloud=True)
+        seen = self._told(super().closed_form_statistics(rows), aloud=True)
         self._incomplete = False
         mean, scatter, total = self._means_and_scatter(seen)
         variance = self.shape.diagonal(scatter) / total

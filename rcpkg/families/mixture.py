@@ -236,7 +236,8 @@ class MixtureFamily(MixtureSettings, Family):
         log_prior = np.full(len(self.sizes), -np.log(len(self.sizes)))
         return self._joined(log_prior, (log_prior - np.log(self.sizes))[self.classes_of], components), size
 
-    encode, representatives = _that_of("component", "encode"), _that_of("component", "representatives")
+    encode, encode_new = _that_of("component", "encode"), _that_of("component", "encode_new")
+    representatives = _that_of("component", "representatives")
     log_base, unseen = _that_of("component", "log_base"), _that_of("component", "unseen")
 
     @property
@@ -308,7 +309,7 @@ class MixtureFamily(MixtureSettings, Family):
             best, _ = family._search(Blocks([encoded(family, block.part(train))]), k)
         except InvalidStatistics:
             return np.full(held_out.n, np.inf)
-        return log_losses(family.log_joint(held_out.X, best.parameters), held_out.y)
+        return log_losses(family.log_joint(family.encode_new(held_out.X), best.parameters), held_out.y)
 
     def raw_statistics(self, rows: Rows) -> Statistics:
         return self.closed_form_statistics(rows.map(partial(encoded, copy(self))).kept())

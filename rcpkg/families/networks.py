@@ -104,6 +104,9 @@ class CategoricalFamily(CategoricalSettings, StateFamily):
         """Indicators of training rows, with their places if there are gaps; raises where a state was not declared."""
         return self._with_indicators(self.known_places(X))
 
+    def encode_new(self, X: Array) -> Array:
+        return X
+
     def _encode_unknown(self, X: Array) -> Any:
         """Indicators of rows whose states may be unknown; such states count as missing."""
         return self._with_indicators(self.places(X))

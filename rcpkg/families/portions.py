@@ -102,11 +102,6 @@ def counted(family: Any, block: Block) -> Statistics:
     return family.statistics(block.X, block.weights(len(family.classes_)))
 
 
-def encode_and_count(family: Any, block: Block) -> Statistics:
-    """Encode a block, and count it: the statistics s(X, Y)."""
-    return counted(family, encoded(family, block))
-
-
 def chosen(columns: NDArray[np.intp], block: Block) -> Block:
     """Some of the ``columns``."""
     return block._replace(X=block.X[:, columns])
@@ -115,6 +110,11 @@ def chosen(columns: NDArray[np.intp], block: Block) -> Block:
 def part_of(place: int, block: Block) -> Block:
     """The columns of an encoded block that belong to the family at this ``place`` of a product."""
     return block._replace(X=block.X[place])
+
+
+def rows_at(X: Any, index: NDArray[np.intp] | slice) -> Any:
+    """Rows of encoded data, which is an array, a sparse array or a tuple of these."""
+    return tuple(rows_at(part, index) for part in X) if isinstance(X, tuple) else X[index]
 
 
 def weights_of(block: Block) -> Array | None:

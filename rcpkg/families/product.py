@@ -146,6 +146,9 @@ class ProductFamily(ProductSettings, Family):
     def encode(self, X: Array) -> tuple:
         return tuple(self._each("encode", self._parts(X)))
 
+    def encode_new(self, X: Array) -> tuple:
+        return tuple(self._each("encode_new", self._parts(X)))
+
     def check_complete(self, X: tuple) -> None:
         self._each("check_complete", X)
 

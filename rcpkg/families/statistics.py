@@ -84,12 +84,13 @@ METHODS = frozenset(dir(Statistics))
 
 
 def finite(sums: Callable[..., Statistics], *rows: Any) -> Statistics:
-    """What ``sums`` gives of some rows; refuses it where it overflows."""
+    """What ``sums`` gives of some rows; refuses it where it overflows, or does not count what is missing."""
     with np.errstate(over="ignore", invalid="ignore"):
         statistics = sums(*rows)
     if not np.isfinite(statistics.ravel()).all():
         raise ValueError(
-            "X or sample_weight hold numbers so large that the statistics of the rows overflow: rescale them"
+            "the statistics of the rows are no numbers: X or sample_weight hold numbers so large that they overflow: "
+            "rescale them; or X holds NaN, which the family's closed_form_statistics must not add up"
         )
     return statistics
 

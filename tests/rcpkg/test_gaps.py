@@ -189,7 +189,7 @@ def test_what_training_with_gaps_cannot_do_is_refused(model):
     refused("feature 2 has no values within class 0", clone(model).set_params(singular_ridge=0.0).fit, gaps, y)
     gaps = pattern_rows()[1]
     for learner in ConditionalLikelihood(model), RiskCalibration(model, step=Newton()):
-        refused("holds missing values: each row then has a marginal", learner.fit, gaps, y)
+        refused("holds missing values .NaN.: each row then has a marginal", learner.fit, gaps, y)
     if isinstance(model, QDA | LDA):
         with pytest.raises(ValueError, match="further portions of rows do not take"):
             clone(model).partial_fit(X, y, classes=[0, 1, 2]).partial_fit(gaps, y)

@@ -9,7 +9,8 @@ from sklearn.base import clone
 from rcpkg import LDA, QDA, CategoricalNB, GaussianNB, RiskCalibration
 from rcpkg.base import InvalidStatistics
 from rcpkg.calibration import left_out
-from rcpkg.calibration.objective import Objective, log_posterior_of, rows_at
+from rcpkg.calibration.objective import Objective, log_posterior_of
+from rcpkg.families.portions import rows_at
 
 AT_ONCE = {
     **{name: ML[name] for name in ("GaussianNB", "SharedVarianceGaussianNB", "LDA", "QDA", "CategoricalNB", "TAN")},

@@ -9,12 +9,23 @@ from model_cases import ML, refused
 from numpy.testing import assert_allclose
 from rcbook.family_table import REPLACED, capabilities, given_for
 from scipy.optimize import minimize
+from scipy.special import gammaln
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import check_estimator
 
-from rcpkg import ConditionalLikelihood, ProductModel, RiskCalibration, RiskCalibrationCV, calibration_test, climb
+from rcpkg import (
+    ConditionalLikelihood,
+    Mixture,
+    ProductModel,
+    RiskCalibration,
+    RiskCalibrationCV,
+    calibration_test,
+    climb,
+)
 from rcpkg.base import log_posterior
+from rcpkg.calibration import HeldOut
 from rcpkg.calibration.curvature import MinimalForm
+from rcpkg.calibration.objective import Objective
 from rcpkg.calibration.steps import Fixed
 from rcpkg.capabilities import MARGINALS, NEEDS
 from rcpkg.families import ConjugateClassifier, Family, Statistics, Unsupported, can, one_hot, require
@@ -204,10 +215,99 @@ class WithoutLimitsNB(ConjugateClassifier, family=WithoutLimits): ...
 
 
 def test_a_joint_probability_that_is_no_number_is_not_taken_for_zero():
-    """It is a fault of the family, which must not be answered by the other classes."""
+    """It is a fault of the family, which must be answered neither by the other classes nor by the first one."""
     model = WithoutLimitsNB().fit([[0.0, 1.0], [0.0, 2.0], [3.0, 1.0], [4.0, 2.0]], ["a", "a", "b", "b"])
-    with pytest.warns(RuntimeWarning, match="invalid value"):
-        assert np.isnan(model.predict_proba([[0.0, 1.0]])).all()
+    for predict in model.predict, model.predict_proba:
+        with pytest.warns(RuntimeWarning, match="invalid value"):
+            refused("log_joint of WithoutLimits must give .* without NaN", predict, [[0.0, 1.0]])
+
+
+class Transposed(ThreeFunctions):
+    def log_joint(self, X, parameters):
+        return super().log_joint(X, parameters).T
+
+
+class TransposedNB(ConjugateClassifier, family=Transposed): ...
+
+
+def test_a_method_that_lacks_or_has_another_shape_is_named(rows):
+    message = r"log_joint of Transposed .* shape \(n, r\), .* \(240, 3\) it gave \(3, 240\)"
+    refused(message, TransposedNB().fit(*rows).predict, rows[0])
+    given = {name: vars(ThreeFunctions)[name] for name in ("statistics", "parameters", "log_joint")}
+    for name in given:
+        methods = {other: method for other, method in given.items() if other != name}
+        with pytest.raises(TypeError, match=f"abstract class Lacking .* method '?{name}"):
+            type("LackingNB", (ConjugateClassifier,), {}, family=type("Lacking", (Family,), methods))().fit(*rows)
+
+
+class DozensFamily(PoissonFamily):
+    """Counts in dozens, encoded as a tuple of arrays."""
+
+    def encode(self, X):
+        return 12 * X, gammaln(12 * X + 1).sum(axis=1)
+
+    def statistics(self, X, weights):
+        return super().statistics(X[0], weights)
+
+    def features(self, X):
+        return X[0]
+
+    def log_joint(self, X, parameters):
+        return self.scores(X, self.natural_parameters(parameters)) - X[1][:, None]
+
+
+class DozensNB(ConjugateClassifier, family=DozensFamily): ...
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [
+        lambda model: model,
+        RiskCalibration,
+        lambda model: RiskCalibration(model, stopping=HeldOut(0.2), random_state=0),
+        RiskCalibrationCV,
+        lambda model: RiskCalibrationCV(model, cv=3, scoring="neg_log_loss"),
+        ConditionalLikelihood,
+        lambda model: ProductModel([("all", model, [0, 1, 2])]),
+        lambda model: Mixture(model, n_components="cv", random_state=0),
+    ],
+    ids=["closed", "calibrated", "held out", "chosen", "by folds", "conditional", "product", "mixture"],
+)
+def test_rows_are_encoded_in_predictions_as_in_training(rows, learner):
+    X, y = rows
+    models = learner(DozensNB()).fit(X / 12, y), learner(PoissonNB()).fit(X, y)
+    assert_allclose(models[0].predict_proba(X / 12), models[1].predict_proba(X), rtol=1e-6, atol=1e-9)
+
+
+class GappyFamily(PoissonFamily):
+    """With what is seen of the counts, each in the share of the rows that have it."""
+
+    def closed_form_statistics(self, rows):
+        (block,) = rows
+        W, seen = block.weights(len(self.classes_)), ~np.isnan(block.X)
+        sums = self.statistics(np.where(seen, block.X, 0.0), W)
+        return Statistics(count=sums.count, total=sums.total * sums.count[:, None] / (W.T @ seen))
+
+
+class GappyNB(ConjugateClassifier, family=GappyFamily):
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+class ForgetfulNB(GappyNB, family=PoissonFamily): ...
+
+
+def test_gaps_that_a_family_does_not_expect_are_refused(rows):
+    """By the closed form that has been given, in ``fit`` too; by what was not given, not taken for complete rows."""
+    X, y = np.array(rows[0], dtype=float), rows[1]
+    X[::5, 0] = np.nan
+    rates = GappyNB().fit(X, y).parameters_.rate
+    assert_allclose(rates, [np.nanmean(X[y == c], axis=0) for c in range(3)])
+    assert_allclose(Objective.from_estimator(GappyNB(), X, y).labels.total, rates * 80)
+    refused(r"holds missing values \(NaN\)", ConditionalLikelihood(GappyNB()).fit, X, y)
+    refused(r"no numbers: .* NaN", ForgetfulNB().fit, X, y)
 
 
 def test_three_functions_are_enough_for_calibration_as_published(rows):
