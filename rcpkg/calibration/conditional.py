@@ -34,7 +34,6 @@ from rcpkg.calibration.logistic import Curvature, Diagonal, Evaluation, Logistic
 from rcpkg.calibration.objective import Objective, log_posterior_of
 from rcpkg.calibration.rules import Losses
 from rcpkg.families import Statistics, Unsupported, can
-from rcpkg.families.gaussian_features import Hermite
 from rcpkg.linalg import EPS, ROUNDING, SINGULAR_RATIO, cholesky
 
 
@@ -202,6 +201,11 @@ class JointLikelihood:
             return np.inf, np.zeros_like(beta)
         value = self.size * psi - self.statistics @ beta
         return value, self.size * self.form.mean(parameters) - self.statistics
+
+    def nearer(self, beta: Array, share: float) -> Any:
+        """θ of the mean parameters between those at β and those of the statistics, which have a ``share`` of one."""
+        mean = self.form.mean(self.parameters(beta)) + share * self.statistics / self.size
+        return self.form.model.parameters(self.form.statistics(self.size * mean / (1 + share)))
 
     def second_moments(self, beta: Array) -> SecondMoments:
         """E s sᵀ of the model at β."""
@@ -451,25 +455,31 @@ class Conditional(Smooth):
 
     def _system(self, n: int) -> float:
         """The order of what `Woodbury` solves for, as one matrix of as many entries; infinite if it does not."""
-        if not self.form.map.full:
-            return np.inf
-        return (self.r - 1) * self.width if self.form.map.n_shared else n * np.sqrt(self.r if self.r > 2 else 1)
+        features = self.form.map
+        if features.inverts and features.n_shared:
+            return (self.r - 1) * self.width
+        # unless a pair of rows takes few multiplications, kernels pay where they are smaller than blocks of classes
+        few = (features.full or n < self.width) and self.r * n * self.width <= KEPT
+        return n * np.sqrt(self.r if self.r > 2 else 1) if features.inverts and few else np.inf
 
     def _curvature_by_rows(self, z: Array | None, damping: float) -> Woodbury:
         """H at z, or for None at equal posteriors, with a share ``damping`` of the target's part, and of the rows' at
         equal posteriors or more."""
-        model = self.joint.parameters(self.joint.mode if z is None else self.beta(z))
-        hermite, size = Hermite(self.form.map, model), (1 + damping) * self.share * self.joint.size
+        beta = self.joint.mode if z is None else self.beta(z)
+        # the target's curvature is blind where probabilities vanish, but not at its mode
+        nearer = damping and z is not None and not self.form.map.n_shared
+        model = self.joint.nearer(beta, damping) if nearer else self.joint.parameters(beta)
+        inverse, size = self.form.map.inverse_moments(model), (1 + damping) * self.share * self.joint.size
         if self.form.map.n_shared:
             C = self.data.curvature(None if z is None else self.scored(z))
             C += damping * self.data.curvature(None) if damping else 0.0
-            return WoodburyByDifferences(self.form, hermite, size, C)
+            return WoodburyByDifferences(self.form, inverse, size, C)
         P = np.full((self.r, self.rows), 1 / self.r)
         if z is not None:
             scores = self.form.features @ self.data.coefficients(self.scored(z)).T
             P = (np.exp(log_posterior(scores, np.log(P[:, 0]))).T + damping * P) / (1 + damping)
         weight = np.ones(self.rows) if self.data.weight is None else self.data.weight
-        return Woodbury(self.form, hermite, size, P, (1 + damping) / self.size * weight, self.certain)
+        return Woodbury(self.form, inverse, size, P, (1 + damping) / self.size * weight, self.certain)
 
     def _curvature_of_part(self, z: Array | None, damping: float) -> Curvature | Diagonal:
         part = self.part or self

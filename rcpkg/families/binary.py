@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import csr_array, diags_array, issparse
 
 from rcpkg.base import Array, constructed
 from rcpkg.checks import check_number, gaps_refused
@@ -120,8 +120,15 @@ class BernoulliFamily(BernoulliSettings, CategoricalFamily):
 class BinaryFeatures(TableFeatures):
     """Whether features are one: the ones alone are stored."""
 
+    inverts = True
+
     def _columns(self, X: BinaryIndicators) -> csr_array:
         return X.ones if 2 * self.n_by_class == X.shape[1] else X.ones[:, self.kept // 2]
+
+    def whitened(self, parameters: CategoricalParameters) -> tuple[Array, list[csr_array]]:
+        """u = (1 − p)/√p(1 − p) where a feature is one."""
+        log_p, log_q = parameters.log_prob[:, self.kept], parameters.log_prob[:, self.kept - 1]
+        return np.exp(log_p), [diags_array(scale).tocsr() for scale in np.exp(-0.5 * (log_p + log_q))]
 
 
 class BernoulliNB(BernoulliSettings, CategoricalClassifier, family=BernoulliFamily):

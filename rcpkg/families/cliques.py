@@ -323,6 +323,8 @@ class IndicatorFeatures(TableFeatures):
     entries are the same zeros and ones.
     """
 
+    inverts = True
+
     def __init__(self, families: Families, X: csr_array, *left: NDArray[np.bool_] | None) -> None:
         super().__init__(families, X, *left)
         self.columns = np.ascontiguousarray(X.indices.reshape(X.shape[0], -1).T)
@@ -343,3 +345,12 @@ class IndicatorFeatures(TableFeatures):
     def write(self, index: Any, out: Array) -> None:
         columns = self.columns[:, index]
         np.equal(columns[self.feature[self.kept]], self.kept[:, None], out=out)
+
+    def whitened(self, parameters: Any) -> tuple[Array, list[csr_array]]:
+        """u = (1_v − p_v)/√p_v of all states v, those that are left out among them, where the others add up to −u."""
+        p, kept, k = np.exp(parameters.log_prob), self.kept, self.n_by_class
+        of_kept, places = self.feature[kept], np.arange(k)
+        where = np.concatenate([places, k + of_kept]), np.concatenate([places, places])
+        scales = np.hstack([p[:, kept], p[:, self.left_out][:, of_kept]]) ** -0.5
+        scales[:, k:] *= -1
+        return p[:, kept], [csr_array((scale, where), shape=(k + len(self.columns), k)) for scale in scales]

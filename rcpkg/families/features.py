@@ -5,7 +5,8 @@ theirs, the statistics are a linear map of (e_y ⊗ f(x), b(x)): conditional lik
 and the curvature of a joint model follows from moments within the classes.
 """
 
-from typing import Any
+from functools import cached_property
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,21 @@ from rcpkg.base import Array
 from rcpkg.columns import summed
 from rcpkg.families.portions import rows_at
 from rcpkg.families.statistics import Statistics
+
+
+class InverseMoments(Protocol):
+    """M⁻¹ of the second moments M of (e_y ⊗ f(x), b(x)), M_y = p(y) E[f fᵀ | y], for some rows and parameters."""
+
+    prior: Array  # p(y)
+
+    def solve(self, count: Array, by_class: Array, shared: Array) -> tuple[Array, Array, Array]:
+        """M⁻¹ of sums: counts, own and shared ones."""
+
+    def kernel(self, y: int, first: Any, second: Any) -> Array:
+        """p(y) f(x_i)ᵀ M_y⁻¹ f(x_j) of rows with some ``first`` and some ``second`` numbers."""
+
+    def squares(self) -> Array:
+        """The same of each row with itself, shape (r, n)."""
 
 
 class FeatureMap:
@@ -38,7 +54,8 @@ class FeatureMap:
     n: int  # rows
     n_by_class: int
     n_shared: int = 0
-    full = False  # whether they are those of Gaussian classes with full covariances, of which `Hermite` knows M⁻¹
+    inverts = False  # whether ``inverse_moments`` are known
+    full = False  # whether features are those of Gaussian classes with full covariances
     totalled: NDArray[np.bool_]  # of the own features: whether targets by totals need but their sum over classes
     table: Array | csr_array | None = None  # the own features (n, k), where they are held and not formed anew
     entries: float  # number of own features of all rows that are not zero
@@ -68,6 +85,11 @@ class FeatureMap:
         by_class = np.empty((self.n_by_class, self.n))
         self.write(slice(None), by_class)
         return np.ascontiguousarray(by_class.T), np.empty((self.n, 0))
+
+    @cached_property
+    def own(self) -> Array:
+        """Own features of all rows, shape (n, k)."""
+        return self.features()[0]
 
     def sums(self, statistics: Statistics) -> tuple[Array, Array]:
         """The entries of statistics that sum own features, shape (r, k), and shared ones, shape (l,)."""
@@ -100,6 +122,37 @@ class FeatureMap:
             covariance = covariance[:, :, None] * np.eye(self.n_by_class)
         return mean, covariance
 
+    def whitened(self, parameters: Any) -> tuple[Array, list[csr_array]]:
+        """Means of the own features within the classes, shape (r, k), and sparse W_y with W_yᵀ W_y = Cov(a | y)⁻¹."""
+        raise NotImplementedError
+
+    def inverse_moments(self, parameters: Any) -> InverseMoments:
+        """M⁻¹, where a map ``inverts``."""
+        return Whitened(self, parameters)
+
+
+class Whitened:
+    """`InverseMoments` of features a with sparse W_y: those of u = W_y (a − E[a | y]) are uncorrelated, and of variance
+    one, and f(x_i)ᵀ M_y⁻¹ f(x_j) is (1 + ⟨u_i, u_j⟩) / p(y)."""
+
+    def __init__(self, features: FeatureMap, parameters: Any) -> None:
+        self.prior = np.exp(parameters.log_prior)
+        self.mean, self.whiteners = features.whitened(parameters)
+        self.rows = [(W @ (features.own - mean).T).T for W, mean in zip(self.whiteners, self.mean)]
+
+    def solve(self, count: Array, by_class: Array, shared: Array) -> tuple[Array, Array, Array]:
+        about = (by_class - count[:, None] * self.mean) / self.prior[:, None]
+        own = np.array([W.T @ (W @ sums) for W, sums in zip(self.whiteners, about)])
+        return count / self.prior - (self.mean * own).sum(axis=1), own, shared
+
+    def kernel(self, y: int, first: Any, second: Any) -> Array:
+        K = self.rows[y][first] @ self.rows[y][second].T
+        K += 1
+        return K
+
+    def squares(self) -> Array:
+        return 1 + np.array([np.einsum("ik,ik->i", rows, rows) for rows in self.rows])
+
 
 class ProductFeatures(FeatureMap):
     """Features of conditionally independent blocks: first the own ones of all blocks, then the shared ones."""
@@ -109,7 +162,7 @@ class ProductFeatures(FeatureMap):
         self.n_by_class, self.n_shared = sum(m.n_by_class for m in maps), sum(m.n_shared for m in maps)
         self.totalled = np.concatenate([m.totalled for m in maps])
         self.ends = np.cumsum([m.n_by_class for m in maps])[:-1], np.cumsum([m.n_shared for m in maps])[:-1]
-        self.entries = float(self.n * self.n_by_class)
+        self.entries, self.inverts = float(self.n * self.n_by_class), all(m.inverts and not m.n_shared for m in maps)
         if len(maps) == 1:
             self.table, self.entries = maps[0].table, maps[0].entries
 
@@ -155,3 +208,28 @@ class ProductFeatures(FeatureMap):
             first, later = first + m.n_by_class, later + m.n_shared
             mean[:, places], covariance[:, places[:, None], places] = m.moments(block)
         return mean, covariance
+
+    def inverse_moments(self, parameters: Any) -> InverseMoments:
+        return OfBlocks(self, parameters)
+
+
+class OfBlocks:
+    """`InverseMoments` of conditionally independent blocks without shared features: what each adds to 1 / p(y)."""
+
+    def __init__(self, features: ProductFeatures, parameters: Any) -> None:
+        self.map, self.prior = features, np.exp(parameters.log_prior)
+        blocks = [block._replace(log_prior=parameters.log_prior) for block in parameters.blocks]
+        self.parts = [m.inverse_moments(block) for m, block in zip(features.maps, blocks)]
+
+    def solve(self, count: Array, by_class: Array, shared: Array) -> tuple[Array, Array, Array]:
+        pieces = zip(self.parts, self.map._pieces(by_class, shared))
+        constants, own, _ = zip(*(part.solve(count, *piece) for part, piece in pieces))
+        return np.sum(constants, axis=0) - (len(constants) - 1) * count / self.prior, np.hstack(own), shared
+
+    def kernel(self, y: int, first: Any, second: Any) -> Array:
+        K = sum(part.kernel(y, first, second) for part in self.parts)
+        K -= len(self.parts) - 1
+        return K
+
+    def squares(self) -> Array:
+        return sum(part.squares() for part in self.parts) - (len(self.parts) - 1)

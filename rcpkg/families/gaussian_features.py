@@ -1,12 +1,14 @@
 """Features of Gaussian models, the monomials of first and second degree; their moments."""
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy.sparse import block_array, csr_array, diags_array
 
 from rcpkg.base import Array
 from rcpkg.families.blocks import Blocks
-from rcpkg.families.features import FeatureMap
+from rcpkg.families.features import FeatureMap, InverseMoments
 from rcpkg.families.statistics import Statistics
 
 
@@ -30,6 +32,7 @@ class Monomials(FeatureMap):
         self.x = np.ascontiguousarray((moved if factor is None else form.transformed(moved, factor.T)).T)
         self.i, self.j = np.nonzero(np.tri(d, dtype=bool).T) if self.full else (np.arange(d), np.arange(d))
         self.n_by_class, self.n_shared = (d, len(self.i)) if form.shared else (d + len(self.i), 0)
+        self.inverts = self.full or not self.common
         self.twice = np.where(self.i == self.j, 1.0, 2.0)
         self.totalled, self.entries = np.arange(self.n_by_class) >= d, float(self.n_by_class * len(X))
 
@@ -125,9 +128,21 @@ class Monomials(FeatureMap):
             covariance[:, d:, d:][:, rest, rows] = square.swapaxes(1, 2)
         return np.hstack([mean, T[:, i, j]]), covariance
 
+    def inverse_moments(self, parameters: Any) -> InverseMoments:
+        return Hermite(self, parameters) if self.full else super().inverse_moments(parameters)
+
+    def whitened(self, parameters: Any) -> tuple[Array, list[csr_array]]:
+        """For independent features: u = (x − m)/σ and (u² − 1)/√2."""
+        mean, variance = self._congruent(parameters.mean - self.origin, parameters.covariance, self.factor)
+        whiteners = []
+        for m, first, second in zip(mean, variance**-0.5, np.sqrt(0.5) / variance):
+            blocks = [[diags_array(first), None], [diags_array(-2 * m * second), diags_array(second)]]
+            whiteners.append(block_array(blocks, format="csr"))
+        return np.hstack([mean, variance + mean**2]), whiteners
+
 
 class Hermite:
-    """M⁻¹ of the second moments M of (e_y ⊗ f(x), shared(x)) with f = (1, own features), for full covariances.
+    """`InverseMoments` of Gaussian classes with full covariances.
 
     Hermite's polynomials 1, u_a, u_a u_b (a < b) and (u_a² − 1)/√2 of the whitened rows u of a class are uncorrelated,
     and of variance one: of M_y = p(y) E[f fᵀ | y] the inverse is the matrix of their coefficients times its transpose,
@@ -174,11 +189,25 @@ class Hermite:
         found = found[1:] - found[:1]
         return found[:, 1:] - found[:, :1]
 
-    def whitened(self) -> tuple[Array, Array]:
+    @cached_property
+    def rows(self) -> tuple[Array, Array]:
         """v = (1, u) of the rows, shape (r, n, 1 + d), and e, shape (r, n), with which f(x_i)ᵀ M_y⁻¹ f(x_j) is
         (⟨v_i, v_j⟩² + e_i + e_j) / 2 p(y)."""
         V = self.map.x.T @ self.root[:, :, 1:].mT + self.root[:, None, :, 0]
         return V, 0.5 * (V.shape[2] + 2) - np.einsum("yid,yid->yi", V, V)
+
+    def kernel(self, y: int, first: Any, second: Any) -> Array:
+        V, e = self.rows
+        K = V[y, first] @ V[y, second].T
+        K *= K
+        K += e[y, first, None]
+        K += e[y, second]
+        K *= 0.5
+        return K
+
+    def squares(self) -> Array:
+        V, e = self.rows
+        return 0.5 * np.einsum("yid,yid->yi", V, V) ** 2 + e
 
 
 def products(x: Array, out: Array) -> None:

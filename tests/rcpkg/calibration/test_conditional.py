@@ -11,7 +11,17 @@ from model_cases import GAUSSIAN, ML, classes, fitted, gaussian_rows, of_each_fa
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from rcpkg import LDA, QDA, CategoricalNB, ConditionalLikelihood, GaussianNB, RiskCalibration, SharedVarianceGaussianNB
+from rcpkg import (
+    LDA,
+    QDA,
+    BernoulliNB,
+    CategoricalNB,
+    ConditionalLikelihood,
+    GaussianNB,
+    ProductModel,
+    RiskCalibration,
+    SharedVarianceGaussianNB,
+)
 from rcpkg.base import log_posterior
 from rcpkg.calibration import Objective, Target, climb
 from rcpkg.calibration.conditional import Conditional
@@ -106,25 +116,45 @@ def test_gradient_and_hessian_of_the_objective_in_minimal_coordinates(name, b, l
 # --- one optimum ---------------------------------------------------------------------------------------------------
 
 
-def of_few_rows(model, r):
-    """The objective with a target of 60 weighted rows of 8 features."""
-    rng = np.random.default_rng(0)
-    y = np.arange(60) % r
+OF_FEW_ROWS = {
+    "QDA": QDA(),
+    "LDA": LDA(),
+    "GaussianNB": GaussianNB(),
+    "CategoricalNB": CategoricalNB(),
+    "BernoulliNB": BernoulliNB(),
+    "ProductModel": ProductModel(
+        [("kind", CategoricalNB(), range(20)), ("form", QDA(), range(20, 24)), ("size", GaussianNB(), [24])]
+    ),
+}
+
+
+def of_few_rows(name, r):
+    """The objective with a target of 60 weighted rows, of 8 features or so many that a class has more than rows."""
+    rng, y = np.random.default_rng(0), np.arange(60) % r
     X = rng.normal(size=(60, 8)) @ rng.normal(size=(8, 8)) + 4 * y[:, None] * rng.normal(size=8)
-    path = TargetPath.from_estimator(model.fit(X, y), "pooled", X, y, rng.uniform(size=60) + 0.5)
+    if name not in ("QDA", "LDA"):
+        means = 0.5 * y[:, None] * rng.normal(size=80)
+        numbers, states = rng.normal(size=(60, 80)) + means, rng.integers(4, size=(60, 80))
+        states *= rng.uniform(size=(60, 80)) > means
+        states[:, 7] = 2  # as in all rows
+        X = numbers if name == "GaussianNB" else states
+        if name == "ProductModel":
+            X = np.hstack([states[:, :20], numbers[:, :5]])
+    model = OF_FEW_ROWS[name].fit(X, y)
+    path = TargetPath.from_estimator(model, "pooled", X, y, rng.uniform(size=60) + 0.5)
     return path.conditional.with_weight(0.3)
 
 
-@pytest.mark.parametrize("model", [QDA(), LDA()])
+@pytest.mark.parametrize("name", OF_FEW_ROWS)
 @pytest.mark.parametrize("r", [2, 3])
 @pytest.mark.parametrize("damping", [0.0, 0.5])
-def test_systems_of_few_rows_solve_as_the_hessian_does(model, r, damping, monkeypatch):
+def test_systems_of_few_rows_solve_as_the_hessian_does(name, r, damping, monkeypatch):
     """At a point and at equal posteriors. Damping adds that of the target, and of rows at equal posteriors, or more of
     these where classes share no covariance; rows that are left out are worth no more than their doubts."""
-    of_rows = type(model) is QDA
+    of_rows = name != "LDA"
     if not of_rows:
         monkeypatch.setattr("rcpkg.calibration.conditional.MOST_PARAMETERS", 30)
-    F = of_few_rows(model, r)
+    F = of_few_rows(name, r)
     F.certain = 0.0
     point = F.evaluate(None)
     g = point.evaluation.gradient
@@ -142,6 +172,19 @@ def test_systems_of_few_rows_solve_as_the_hessian_does(model, r, damping, monkey
         some, of_all = F.curvature(point.z), g @ np.linalg.solve(F.hessian(point.z), g)
         assert len(some.features) < 60  # and 1 + UᵀA⁻¹U is greater by at most this
         assert 1 - 1e-9 <= g @ some.solve(g) / of_all <= 1 + 60 * F.certain
+
+
+@pytest.mark.parametrize("seed", [7, 24, 43])
+def test_systems_of_few_rows_are_not_blind_where_a_class_lacks_a_state(seed, monkeypatch):
+    """The search had ended without a step: the curvature of a target with a state of probability e⁻⁵⁰ vanishes."""
+    rng, y = np.random.default_rng(seed), np.arange(36) % 3
+    X = (rng.uniform(size=(36, 40)) < 0.2).astype(float)
+    X[:, 0] = y == 0
+    found = RiskCalibration(BernoulliNB(), target_weight=1e-3, tol=1e-12).fit(X, y)
+    monkeypatch.setattr(Conditional, "_system", lambda F, n: np.inf)
+    by_matrix = RiskCalibration(BernoulliNB(), target_weight=1e-3, tol=1e-12).fit(X, y)
+    assert found.converged_ and by_matrix.converged_
+    assert np.allclose(found.predict_proba(X), by_matrix.predict_proba(X), rtol=0, atol=1e-6)
 
 
 def test_a_trust_region_that_has_become_small_grows_again():
