@@ -35,7 +35,7 @@ REPLACED = {
     "rows or columns that it does not take": ("prepare", "check_complete", "check_full"),
     "a structure learnt with the labels": ("learn_structure",),
     "statistics whose form grows in partial_fit": ("extend_statistics",),
-    "gaps in training": ("expected_statistics", "closed_form_statistics", "check_complete"),
+    "gaps in training": ("expected_statistics", "closed_form_statistics"),
     "features of its own form": ("feature_map", "scores"),
     "what log_joint leaves out of log p(x, y)": ("log_base",),
     "Shapley values of log odds over fewer sets": ("dependence",),

@@ -12,7 +12,8 @@ BLOCKS = {
     "target": """
             Model that the penalty draws to: the closed form with what distinguishes the classes pooled (covariances,
             distributions of counts), the closed form itself, one that is the same for every class, the network in which
-            each feature has one parent less (`TAN`, `KDependenceBayes`), or a model of yours.
+            each feature has one parent less (`TAN`, `KDependenceBayes`), or a model of yours; where it is cloned, as in
+            cross-validation, in a ``FrozenEstimator`` of scikit-learn.
         """,
     "stops": """
             "soft_error": stop when the training soft error rises, and return the model before (rc2025).

@@ -62,7 +62,9 @@ def climb(
     'converged'
     """
     stop, objective = Converged() if stop is None else stop, step.view(objective)
-    run = step.begin(objective, check_random_state(random_state))
+    run, kind = step.begin(objective, check_random_state(random_state)), type(step).__name__
+    if not callable(run):
+        raise TypeError(f"begin of {kind} must return its run, a function of a point and t; got {run!r}")
     first = objective.evaluate(objective.start) if start is None else start
     first = objective.evaluate(first) if isinstance(first, Statistics) else first
     path = Path(objective, first, first, points=[first] if keep_points else [])
@@ -76,6 +78,8 @@ def climb(
         if point is None:
             path.stop_reason = step.stop_reason
             return path
+        if isinstance(point, Statistics):
+            raise TypeError(f"the run of {kind} must return a point: objective.evaluate(statistics), not statistics")
         path.enter(point, stop)
         tell("iteration %d: log-loss %.6g of the training rows", t, point.losses.log_loss, iteration=True)
         path.points += [point] if keep_points else []

@@ -364,7 +364,9 @@ def share_kept(form: MinimalForm, target: str | ClosedFormClassifier) -> float:
         return 0.0
     if target == "pooled":
         return 1 - np.count_nonzero(form.map.totalled) / form.width
-    return (1 + (form.model.n_states_ - 1).sum()) / form.width if target == "nested" else 1.0
+    if target == "nested" and hasattr(form.model, "n_states_"):  # of another family it is not known
+        return (1 + (form.model.n_states_ - 1).sum()) / form.width
+    return 1.0
 
 
 def covariances_of_scores(point: Iterate, features: Array, index: NDArray[np.intp]) -> Array:

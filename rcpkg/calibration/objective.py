@@ -12,6 +12,7 @@ from typing import Any, Literal, Self, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -192,6 +193,8 @@ class Objective:
 
     def __post_init__(self) -> None:
         if not isinstance(self.rows, Rows):
+            if np.ndim(self.Y) != 2:
+                raise ValueError("Y must be one-hot labels of shape (n, r), as one_hot(numbers, r) of rcpkg.families")
             block = check_lengths(Block(self.rows, self.Y.argmax(axis=1), self.sample_weight))
             object.__setattr__(self, "rows", Blocks([block]))
             object.__setattr__(self, "Y", None)
@@ -428,8 +431,8 @@ def signed_weights(rule: Rule, P: Array, y: NDArray[np.intp], weight: Array | No
 def check_target(target: Any, target_weight: Any) -> None:
     """Refuse what is neither a name of a target nor a model, and weights that are none."""
     check_number("target_weight", target_weight, 0)
-    names = get_args(TargetName)
-    if not (target in names if isinstance(target, str) else isinstance(target, ClosedFormClassifier)):
+    names, model = get_args(TargetName), target.estimator if isinstance(target, FrozenEstimator) else target
+    if not (target in names if isinstance(target, str) else isinstance(model, ClosedFormClassifier)):
         raise ValueError(f"target must be a fitted model or one of {', '.join(names)}; got {target!r}")
 
 
@@ -454,7 +457,8 @@ def target_of(family: Family, statistics: Statistics, target: str | ClosedFormCl
 def target_parameters(family: Family, statistics: Statistics, target: str | ClosedFormClassifier) -> tuple[Any, float]:
     """Parameters of the ``target`` of a ``family`` whose closed form has these ``statistics``; the pseudo-rows m̄."""
     if not isinstance(target, str):
-        check_is_fitted(target)
+        forgotten = "clone, which cross_val_score and GridSearchCV call, forgets a fit"
+        check_is_fitted(target, msg=f"target is not fitted; {forgotten}: pass FrozenEstimator(model) of sklearn.frozen")
         if not family.same_form(target.family_):
             raise ValueError(
                 "target must be a fitted model of the same type as estimator, with the same classes, features and "

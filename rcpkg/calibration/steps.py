@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -23,7 +24,7 @@ ON_INVALID = ("halt", "raise")
 
 
 @dataclass(frozen=True)
-class Step:
+class Step(ABC):
     """A rule that leads from one point of an objective to the next. It holds settings; each run keeps its own memory.
 
     >>> from sklearn.datasets import load_iris
@@ -46,9 +47,9 @@ class Step:
         """The objective as the step sees it: by its statistics, or as a function of coordinates."""
         return objective
 
+    @abstractmethod
     def begin(self, objective: Objective, rng: np.random.RandomState) -> Run:
         """A run on an ``objective``, which draws from ``rng``: the function (point, t) → point t, or None."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)

@@ -53,7 +53,7 @@ class ClosedFormClassifier(GenerativeClassifier):
     family_: ClassVar[Family]
     statistics_: ClassVar[Statistics]
     parameters_: ClassVar[Any]
-    _family_type: ClassVar[type[Family]]
+    _family_type: ClassVar[type[Family]] = Family
 
     def __init_subclass__(cls, family: type[Family] | None = None, **others: Any) -> None:
         super().__init_subclass__(**others)
@@ -61,6 +61,11 @@ class ClosedFormClassifier(GenerativeClassifier):
             cls._family_type = family
         if "__init__" not in vars(cls):
             constructed(cls)
+        settings, kind = {each.name for each in fields(cls._family_type)}, cls._family_type
+        for name in cls._get_param_names():
+            if hasattr(kind, name) and name not in settings:
+                remedy = f"annotate it in {kind.__name__}, and decorate that with @constructed of rcpkg.base"
+                raise TypeError(f"{name} of {cls.__name__} would never reach its family: {remedy}")
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "parameters_")

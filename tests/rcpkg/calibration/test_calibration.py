@@ -31,7 +31,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import softmax
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import train_test_split
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import cross_val_score, train_test_split
 
 from rcpkg import (
     LDA,
@@ -39,6 +40,7 @@ from rcpkg import (
     TM,
     BernoulliNB,
     CategoricalNB,
+    ConditionalLikelihood,
     DiscriminativeFrequencyEstimate,
     GaussianNB,
     InvalidStatistics,
@@ -50,7 +52,18 @@ from rcpkg import (
     SoftErrorCalibration,
 )
 from rcpkg.base import log_posterior
-from rcpkg.calibration import Batches, Best, Converged, Fixed, HeldOut, Objective, Safe, row_losses, soft_error_weights
+from rcpkg.calibration import (
+    Batches,
+    Best,
+    Converged,
+    Fixed,
+    HeldOut,
+    Objective,
+    Safe,
+    Step,
+    row_losses,
+    soft_error_weights,
+)
 from rcpkg.families import class_counts, one_hot
 
 
@@ -320,8 +333,51 @@ def test_a_fitted_model_can_be_the_target():
         with pytest.raises(ValueError, match="target must be a fitted model of the same type"):
             RiskCalibration.as_published(QDA(), target=wrong, target_weight=1.0).fit(X, y)
     few = QDA().partial_fit(X[:2], y[:2], classes=np.unique(y))
-    for target, message in (QDA(), "not fitted"), (few, "not enough data"):
+    for target, message in (QDA(), "not fitted; clone, .*FrozenEstimator"), (few, "not enough data"):
         refused(message, RiskCalibration.as_published(QDA(), target=target, target_weight=1.0).fit, X, y)
+
+
+def test_a_frozen_model_is_a_target_that_clones_keep():
+    X, y = gaussian_rows()
+    target = QDA().fit(X[:60], y[:60])
+    for learner in RiskCalibration(QDA()), RiskCalibrationCV(QDA()), ConditionalLikelihood(QDA(), target_weight=1.0):
+        frozen = clone(learner).set_params(target=FrozenEstimator(target))
+        assert_array_equal(
+            clone(frozen).fit(X, y).predict_proba(X), learner.set_params(target=target).fit(X, y).predict_proba(X)
+        )
+        assert np.isfinite(cross_val_score(frozen, X, y, cv=3, error_score="raise")).all()
+    calibrated = RiskCalibration(QDA(), target=FrozenEstimator(TM(QDA())))
+    refused("target must be a fitted model or one of", calibrated.fit, X, y)
+
+
+class NoRun(Step):
+    def begin(self, objective, rng):
+        pass
+
+
+class NoPoint(Step):
+    def begin(self, objective, rng):
+        return lambda point, t: objective.moved(point.statistics, point.gradient, 0.1)
+
+
+class NoBegin(Step):
+    pass
+
+
+def test_what_lacks_of_a_step_is_named():
+    X, y = gaussian_rows()
+    for step, message in (NoRun(), "begin of NoRun must return its run"), (NoPoint(), "NoPoint must return a point"):
+        with pytest.raises(TypeError, match=message):
+            RiskCalibration(QDA(), step=step).fit(X, y)
+    with pytest.raises(TypeError, match=r"NoBegin with.* abstract method '?begin"):
+        NoBegin()
+
+
+def test_class_numbers_in_place_of_one_hot_labels_are_refused():
+    X, y = gaussian_rows()
+    family = QDA().fit(X, y).family_
+    for labels in (None, y):
+        refused(r"Y must be one-hot labels of shape \(n, r\)", Objective, family, X, labels)
 
 
 @pytest.mark.parametrize("target", ["pooled", "grand"])

@@ -1,6 +1,7 @@
 """The page "A model of your own": its Poisson naive Bayes, in at most 80 lines, has all that the library can do."""
 
 import re
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import check_estimator
 
 from rcpkg import (
+    QDA,
     ConditionalLikelihood,
     Mixture,
     ProductModel,
@@ -22,7 +24,7 @@ from rcpkg import (
     calibration_test,
     climb,
 )
-from rcpkg.base import log_posterior
+from rcpkg.base import constructed, log_posterior
 from rcpkg.calibration import HeldOut
 from rcpkg.calibration.curvature import MinimalForm
 from rcpkg.calibration.objective import Objective
@@ -50,14 +52,15 @@ def test_it_is_short_and_its_second_block_runs():
     lines = [line for line in BLOCKS[0].splitlines() if line.strip()]
     assert len(BLOCKS) == 2 and len(lines) <= 80
     names = dict(NAMES)
-    exec(compile(BLOCKS[1], PAGE.name, "exec"), names)
+    with warnings.catch_warnings(action="error"):
+        exec(compile(BLOCKS[1], PAGE.name, "exec"), names)
     assert names["gain"] < 0.1 and names["calibrated"].target_weight_ > 0
 
 
-def test_a_step_of_your_own_does_what_its_formula_says(rows):
+def test_a_step_and_a_target_of_your_own_do_what_their_formulas_say():
     """The blocks of the reference: s_t+1 = s_t + lr s(X, W_t) + momentum (s_t − s_t−1)."""
     page = PAGE.with_name("calibration.md").read_text("utf-8")
-    names = {"__name__": __name__, "X": rows[0], "y": rows[1]}
+    names = {"__name__": __name__}
     for block in re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL):
         exec(compile(block, "calibration.md", "exec"), names)
     step, objective = names["HeavyBall"](0.05, 0.4), names["objective"]
@@ -65,6 +68,8 @@ def test_a_step_of_your_own_does_what_its_formula_says(rows):
     before, s, after = (point.statistics.ravel() for point in points[1:])
     assert_allclose(after, s + 0.05 * points[2].gradient.ravel() + 0.4 * (s - before), rtol=1e-12)
     assert names["model"].history_.log_loss.iloc[0] > names["model"].history_.log_loss.min()
+    drawn = RiskCalibration(QDA(), target="generative", target_weight=0.2).fit(names["X"], names["y"])
+    assert_allclose(np.exp(names["path"].point.log_posterior(names["X"])), drawn.predict_proba(names["X"]), atol=1e-3)
 
 
 @pytest.mark.parametrize("strength", [0.0, 2.0])
@@ -277,6 +282,46 @@ def test_rows_are_encoded_in_predictions_as_in_training(rows, learner):
     X, y = rows
     models = learner(DozensNB()).fit(X / 12, y), learner(PoissonNB()).fit(X, y)
     assert_allclose(models[0].predict_proba(X / 12), models[1].predict_proba(X), rtol=1e-6, atol=1e-9)
+
+
+class PeriodicFamily(DozensFamily):
+    period: float = 12.0
+
+    def encode(self, X):
+        return self.period * X, gammaln(self.period * X + 1).sum(axis=1)
+
+
+def test_a_setting_reaches_the_family_or_is_refused(rows):
+    X, y = rows
+
+    @constructed
+    class Constructed(PeriodicFamily):
+        period: float = 12.0
+
+    class PeriodicNB(ConjugateClassifier, family=Constructed):
+        period: float = 12.0
+
+    model = clone(PeriodicNB(period=4.0)).fit(X / 4, y)
+    assert_allclose(model.predict_proba(X / 4), PoissonNB().fit(X, y).predict_proba(X))
+    with pytest.raises(TypeError, match=r"period of Lost would never reach .* in PeriodicFamily, .* @constructed"):
+
+        class Lost(ConjugateClassifier, family=PeriodicFamily):
+            period: float = 12.0
+
+    with pytest.raises(TypeError, match="period of Lost would never reach"):
+
+        class Lost(ConjugateClassifier, family=PeriodicFamily):
+            def __init__(self, period=12.0):
+                self.period = period
+
+
+def test_a_nested_target_of_your_own_is_one_of_every_learner(rows):
+    """Also where `RiskCalibration` looks what rows left out say of its weight, and the family has no states."""
+    methods = {method for name in NEEDS if name not in ("a scorer", MARGINALS) for method in given_for(name)}
+    for learner in RiskCalibration, RiskCalibrationCV, ConditionalLikelihood:
+        model = learner(with_methods(*methods), target="nested").fit(*rows)
+        same = learner(with_methods(*methods), target="pooled").fit(*rows)
+        assert_allclose(model.predict_proba(rows[0]), same.predict_proba(rows[0]), atol=1e-6)
 
 
 class GappyFamily(PoissonFamily):
