@@ -367,9 +367,9 @@ class RiskCalibrationCV(Learner):
             walks &= small and self.n_jobs is None  # the folds are kept
             folds = list(folds(n_folds)) if walks else folds(n_folds)
             for path, *parts in zip(paths, *(fold.paths for fold in folds)) if walks else ():
-                for each in (path, *parts):
-                    alike = each.objective.family.same_form
-                    each.parts = [part for part in parts if part is not each and alike(part.objective.family)]
+                alike = [part for part in parts if path.objective.family.same_form(part.objective.family)]
+                for each in (path, *alike):
+                    each.parts = [part for part in alike if part is not each]
             if self.scoring not in SCORING:
                 from sklearn.metrics import check_scoring
 
