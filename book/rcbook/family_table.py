@@ -31,7 +31,7 @@ def capabilities() -> Iterator[tuple[str, list[str]]]:
 #: Methods that a family inherits, and gives anew for
 REPLACED = {
     "a prior, and its check": ("prepare", "has_prior", "without_prior"),
-    "rows in another form": ("encode", "encode_new"),
+    "rows in another form": ("encode",),
     "rows or columns that it does not take": ("prepare", "check_complete", "check_full"),
     "a structure learnt with the labels": ("learn_structure",),
     "statistics whose form grows in partial_fit": ("extend_statistics",),
