@@ -688,13 +688,16 @@ def stratified(objective: LogisticObjective, size: float, least: int = 30) -> tu
 
 
 def pooled_parameters(objective: Objective) -> Any:
-    """Pooled parameters of the rows alone, which have their units, if these have a positive definite covariance."""
-    if not can(objective.family, "target='pooled'"):
+    """Pooled parameters of the rows, which have their units, and as many of a target, which may be wider, if these have
+    a positive definite covariance."""
+    F, family = objective, objective.family
+    if not can(family, "target='pooled'"):
         return None
+    rows = F.labels + F.target.statistics * (F.total_weight / F.target.size) if F.target else F.labels
     try:
-        return objective.family.pooled_parameters(objective.labels)[0]
+        return family.pooled_parameters(rows)[0]
     except InvalidStatistics:
-        return objective.family.pooled_parameters(objective.start)[0]
+        return family.pooled_parameters(F.start)[0]
 
 
 def closed_form_of(objective: Objective, statistics: Statistics | None = None) -> Statistics:

@@ -187,6 +187,18 @@ def test_systems_of_few_rows_are_not_blind_where_a_class_lacks_a_state(seed, mon
     assert np.allclose(found.predict_proba(X), by_matrix.predict_proba(X), rtol=0, atol=1e-6)
 
 
+def test_a_target_that_is_wider_than_the_rows_has_the_same_optimum_by_matrix_and_by_rows(monkeypatch):
+    """A prior in the units of features that are 1e8 apart: in those of the rows the matrix had lost all digits, and the
+    search said "converged" with posteriors off by .34."""
+    rng, y = np.random.default_rng(0), np.arange(45) % 5
+    X = (rng.normal(size=(45, 12)) + 0.5 * y[:, None] * rng.normal(size=12)) * 10.0 ** rng.integers(-4, 5, size=12)
+    learner = RiskCalibration(QDA(prior_strength=14.0), target="grand", target_weight=0.1, tol=1e-12)
+    by_rows = learner.fit(X, y).predict_proba(X)
+    monkeypatch.setattr(Conditional, "_system", lambda F, n: np.inf)
+    assert np.allclose(learner.fit(X, y).predict_proba(X), by_rows, rtol=0, atol=1e-6)
+    assert learner.n_iter_ < 20
+
+
 def test_a_trust_region_that_has_become_small_grows_again():
     rng, y = np.random.default_rng(0), np.arange(60) % 2
     X = rng.normal(size=(60, 3)) + y[:, None]
