@@ -16,7 +16,8 @@ from scipy.linalg import lu_factor, lu_solve
 from rcpkg.base import Array
 from rcpkg.calibration.features import Features
 from rcpkg.calibration.logistic import conditional_information
-from rcpkg.families import Family, InverseMoments, Statistics, class_counts, require
+from rcpkg.families import Family, Statistics, class_counts, require
+from rcpkg.families.features import InverseMoments
 from rcpkg.linalg import EPS, jittered_cholesky
 
 

@@ -10,7 +10,7 @@ from rcpkg.families.binary import BernoulliNB
 from rcpkg.families.classifier import ClosedFormClassifier, ConjugateClassifier
 from rcpkg.families.count_model import CategoricalParameters
 from rcpkg.families.family import Family, dampened, safe_class_counts, safe_counts
-from rcpkg.families.features import FeatureMap, InverseMoments
+from rcpkg.families.features import FeatureMap
 from rcpkg.families.gaussian_classifiers import LDA, QDA, GaussianNB, SharedVarianceGaussianNB
 from rcpkg.families.gaussian_prior import GaussianParameters
 from rcpkg.families.hooks import Hooks
@@ -36,7 +36,6 @@ __all__ = [
     "GaussianNB",
     "GaussianParameters",
     "Hooks",
-    "InverseMoments",
     "KDependenceBayes",
     "Mixture",
     "MultinomialNB",
