@@ -288,12 +288,20 @@ class WoodburyByDifferences(Woodbury):
 
     def __init__(self, form: MinimalForm, inverse: Any, size: float, C: Array) -> None:
         self.form, self.inverse, self.size, self.C = form, inverse, size, C
-        self.between = B = inverse.between().swapaxes(1, 2).reshape(C.shape) / size
-        self.factor = lu_factor(np.eye(len(C)) + B @ C, overwrite_a=True, check_finite=False)
+        system = self._between(C)
+        system.flat[:: len(C) + 1] += 1
+        self.factor = lu_factor(system, overwrite_a=True, check_finite=False)
+
+    def _between(self, D: Array) -> Array:
+        """BD."""
+        found = self.inverse.times_between(D.reshape(-1, self.form.width, D.shape[1])).reshape(D.shape)
+        found /= self.size
+        return found
 
     def covariances_of_scores(self, features: Array, index: NDArray[np.intp]) -> Array:
         K, n = features.shape
-        inverse = lu_solve(self.factor, self.between, check_finite=False).reshape(-1, K, len(self.between) // K, K)
+        inverse = lu_solve(self.factor, self._between(np.eye(len(self.C))), check_finite=False)
+        inverse = inverse.reshape(-1, K, len(self.C) // K, K)
         of_pairs = features.T @ inverse.transpose(1, 0, 2, 3).reshape(K, -1)
         return (of_pairs.reshape(n, len(inverse), -1, K) @ features.T[:, None, :, None])[..., 0]
 

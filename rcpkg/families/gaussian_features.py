@@ -169,25 +169,34 @@ class Hermite:
             second = about + self.prior[:, None, None] * (second - about.sum(axis=0))
         S = np.empty_like(P)  # Σ (1, x̃)(1, x̃)ᵀ
         S[:, 0, 0], S[:, 0, 1:], S[:, 1:, 0], S[:, 1:, 1:] = count, first, first, second
-        projected = P @ S
-        square = projected @ P - (0.0 if common else S[:, :1, :1] * P)
-        square[:, 0, 0] += (2 if common else m.shape[1] + 3) * count - projected.trace(axis1=1, axis2=2)
-        square *= 0.5 / self.prior[:, None, None]
+        lead, some = (P[:, :1] @ S @ P)[:, 0], slice(0, 1) if common else slice(None)
+        square = P[some] @ S[some] @ P[some]
+        if not common:
+            lead -= count[:, None] * P[:, 0]
+            square -= count[:, None, None] * P
+        lead[:, 0] += (2 if common else m.shape[1] + 3) * count - (P * S).sum(axis=(1, 2))
+        lead *= 0.5 / self.prior[:, None]
+        square *= 0.5 / self.prior[some, None, None]
         second = square[0 if common else slice(None), 1:, 1:]
-        return square[:, 0, 0], *self.map._join(2 * square[:, 0, 1:], second, self.map.twice)
+        return lead[:, 0], *self.map._join(2 * lead[:, 1:], second, self.map.twice)
 
-    def between(self) -> Array:
-        """M⁻¹ for the differences from the first of classes that share a covariance, (r − 1, r − 1, 1 + d, 1 + d)."""
-        P, (r, d) = self.precision, self.mean.shape
-        p = self.mean @ P[0, 1:, 1:]
-        product, ends = p @ self.mean.T, np.empty((r, r, 1 + d))
-        ends[:, :, 0], ends[:, :, 1:] = -product, p
-        found = ends[..., None] * ends.swapaxes(0, 1)[:, :, None]
-        found[:, :, 0, 0] /= 2
-        found[:, :, 1:, 1:] += product[:, :, None, None] * P[0, 1:, 1:]
-        found[range(r), range(r)] += P / self.prior[:, None, None]
-        found = found[1:] - found[:1]
-        return found[:, 1:] - found[:, :1]
+    def times_between(self, D: Array) -> Array:
+        """M⁻¹ D for the differences from the first of classes that share a covariance: of columns D, shape
+        (r − 1, 1 + d, n), in r d² and r² d multiplications each."""
+        S, p, own = self.precision[0, 1:, 1:], -self.precision[:, 1:, 0], range(len(self.prior))
+        product, prior, out = p @ self.mean.T, self.prior[:, None], np.empty_like(D)
+        D = np.concatenate([-D.sum(axis=0)[None], D])
+        count, first = D[:, 0], D[:, 1:]
+        along = (p @ first).swapaxes(0, 1)  # each mean with the sums of each class
+        of_count = ((1 + product.diagonal()[:, None]) * count - along[own, own]) / prior + product**2 @ count / 2
+        of_count -= np.einsum("yc,ycn->yn", product, along)
+        along = along - product[:, :, None] * count
+        along[own, own] -= count / prior
+        within = product + np.diag(1 / self.prior)
+        out[:, 0] = of_count[1:] - of_count[0]
+        out[:, 1:] = np.tensordot(within[1:] - within[0], S @ first, 1)
+        out[:, 1:] += p.T @ (along[1:] - along[0])
+        return out
 
     @cached_property
     def rows(self) -> tuple[Array, Array]:
