@@ -24,6 +24,7 @@ from rcpkg.calibration.constants import (
     MOST_PARAMETERS,
     PATIENCE,
     PRODUCTS,
+    RADIUS,
     ROUGH,
     SAMPLE,
     SPEEDUP,
@@ -58,7 +59,7 @@ class Iterate:
     @cached_property
     def curvature(self) -> Curvature | Diagonal:
         """H, or what stands for it."""
-        return self.objective.curvature(self.z)
+        return self.objective.curvature(self.z, gradient=self.evaluation.gradient)
 
     @cached_property
     def newton_step(self) -> Array:
@@ -119,6 +120,7 @@ class Smooth:
     size: float
     total_weight: float
     family: Any
+    joint: "JointLikelihood | None" = None  # the joint likelihood in it
 
     def __call__(self, z: Array) -> Evaluation:
         raise NotImplementedError
@@ -127,8 +129,14 @@ class Smooth:
         """H at z, or, for None, at a model of equal posteriors, which has the curvature of no row's certainty."""
         raise NotImplementedError
 
-    def curvature(self, z: Array, damping: float = 0.0, shift: float = 0.0) -> Curvature | Diagonal:
-        """H at z, factored, with a share ``damping`` of that at equal posteriors, and ``shift`` times the metric."""
+    def curvature(
+        self, z: Array, damping: float = 0.0, shift: float = 0.0, gradient: Array | None = None
+    ) -> Curvature | Diagonal:
+        """H at z, factored, with a share ``damping`` of that at equal posteriors, and ``shift`` times the metric.
+
+        Where a probability of a joint model has vanished, and its curvature with it, the ``gradient`` tells that of a
+        step as far as one may go: the factor would take what is flat for steep, and a search end far from the optimum.
+        """
         if self._at is None or self._at[0] is not z:
             self._at = z, self.hessian(z)
         H = self._at[1]
@@ -136,7 +144,14 @@ class Smooth:
             H = H + shift * self.pulled(self.pulled(np.eye(len(H))).T)
         if damping:
             H = H + damping * self.reference
+        if self.joint and gradient is not None:
+            flat = (H.diagonal() <= EPS * H.diagonal().max()) & (np.abs(gradient) > ROUNDING)
+            H = H + np.diag(flat * np.abs(gradient) / RADIUS) if flat.any() else H
         return Curvature.from_blocks([H])
+
+    def quadratic_gain(self, point: Iterate, step: Array) -> float:
+        """gᵀs − sᵀHs/2, by the Hessian that was last factored, at the point."""
+        return float(point.evaluation.gradient @ step - 0.5 * step @ (self._at[1] @ step))
 
     def beta(self, z: Array) -> Array:
         """The coefficients in which the length of a step is measured: a linear function of z."""
@@ -430,12 +445,14 @@ class Conditional(Smooth):
         H[np.ix_(places, places)] += pin
         return H
 
-    def curvature(self, z: Array | None, damping: float = 0.0, shift: float = 0.0) -> Curvature | Diagonal | Woodbury:
+    def curvature(
+        self, z: Array | None, damping: float = 0.0, shift: float = 0.0, gradient: Array | None = None
+    ) -> Curvature | Diagonal | Woodbury:
         """H; or what stands for it, for as many passes over the rows as it costs; of rows that lack states first that
         at equal posteriors, with which a search begins."""
         if self.exact:
             by_rows = self._has_fewer_rows and not shift
-            return self._curvature_by_rows(z, damping) if by_rows else super().curvature(z, damping, shift)
+            return self._curvature_by_rows(z, damping) if by_rows else super().curvature(z, damping, shift, gradient)
         if self._held is None or self._passes >= self.stint:
             is_first = self._held is None and self.lacks_states
             self._held, self._passes = self._curvature_of_part(None if is_first else z, damping), 0

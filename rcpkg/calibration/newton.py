@@ -32,7 +32,9 @@ class Newton(SecondOrder):
     that of some rows first; where the Hessian is too large, by conjugate gradients with those of each class.
 
     Where a whole step fails, the next one adds to the Hessian a share of that at equal posteriors (Levenberg and
-    Marquardt), which is not blind where posteriors are certain.
+    Marquardt), which is not blind where posteriors are certain. Probabilities of a joint model may vanish on the way,
+    and their curvature with them: how far a step may go grows and shrinks by what the last one gained of what the
+    quadratic model promised (Nocedal and Wright, 2006, algorithm 4.1).
     """
 
     def begin(self, objective: Any, rng: np.random.RandomState) -> Run:
@@ -110,9 +112,15 @@ class NewtonRun(Stalling):
         length, following = end
         if not F.exact:
             self.pairs.append((following.z - point.z, following.evaluation.gradient - g))
-        far = length * np.abs(F.beta(step)).max()
-        # a bounded step goes about half as far as it may
-        self.radius = max(far, LEAST) if length < 1 else max(self.radius, 4 * far)
+        far, gain = length * np.abs(F.beta(step)).max(), point.evaluation.value - following.evaluation.value
+        if length < 1:
+            self.radius = max(far, LEAST)
+        elif not (bounded and F.joint):
+            self.radius = max(self.radius, 4 * far)  # a bounded step goes about half as far as it may
+        elif gain > 0.75 * (expected := F.quadratic_gain(point, length * step)):
+            self.radius = max(self.radius, 2 * far)
+        elif gain < 0.25 * expected:
+            self.radius = max(0.25 * far, LEAST)
         if length < 1:
             self.damping = min(max(10 * self.damping, LEAST), 1.0)
         else:

@@ -18,6 +18,7 @@ from rcpkg import (
     CategoricalNB,
     ConditionalLikelihood,
     GaussianNB,
+    KDependenceBayes,
     ProductModel,
     RiskCalibration,
     SharedVarianceGaussianNB,
@@ -197,6 +198,21 @@ def test_a_target_that_is_wider_than_the_rows_has_the_same_optimum_by_matrix_and
     monkeypatch.setattr(Conditional, "_system", lambda F, n: np.inf)
     assert np.allclose(learner.fit(X, y).predict_proba(X), by_rows, rtol=0, atol=1e-6)
     assert learner.n_iter_ < 20
+
+
+def test_rows_that_no_table_has_are_told_by_the_target_alone():
+    """A probability had fallen to e⁻⁵⁰ on the way, and its curvature below rounding, which a factor took for that of
+    others: the search had "converged" with posteriors of such rows at 0 in place of .5."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(2, size=(240, 6)).astype(float)
+    X[:, 5] = X[:, 4]
+    y = rng.uniform(size=240) < 1 / (1 + np.exp(X[:, 2] - X[:, 1]))
+    every_row = np.array(list(np.ndindex(*[2] * 6)), dtype=float)
+    model = KDependenceBayes(k=2)
+    found = RiskCalibration(model, target_weight=0.001, tol=1e-13).fit(X, y)
+    by_lbfgs = ConditionalLikelihood(model, solver="lbfgs", target_weight=0.001, tol=1e-14).fit(X, y)
+    assert found.converged_ and by_lbfgs.converged_
+    assert np.allclose(found.predict_proba(every_row), by_lbfgs.predict_proba(every_row), rtol=0, atol=1e-3)
 
 
 def test_a_trust_region_that_has_become_small_grows_again():
