@@ -233,6 +233,11 @@ class JointLikelihood:
         model = family.parameters(self.form.statistics(self.statistics))
         return self.form.coefficients(family.natural_parameters(model))
 
+    @cached_property
+    def least(self) -> float:
+        """The value there."""
+        return self(self.mode)[0]
+
 
 class Conditional(Smooth):
     """An `Objective` of `calibration_weights`, all rows of which are at hand, as a function of coordinates.
@@ -395,6 +400,10 @@ class Conditional(Smooth):
         gradient = self.share * self.pulled(pull)
         gradient[self.of_scores] += of_rows.gradient.ravel()
         return Evaluation(of_rows.value + self.share * value, gradient, of_rows.losses, False)
+
+    def is_credible(self, point: Iterate) -> bool:
+        """Whether the next step to a target promises no more than f can fall, to a log-loss of zero at the target."""
+        return point.estimate <= point.evaluation.value - self.share * self.joint.least
 
     def hessian(self, z: Array | None) -> Array:
         if self.joint and z is not None and self._parts and self._parts[0] is z:  # of another weight

@@ -144,16 +144,21 @@ class TargetPath:
         dermatology .59 in place of .74 s. The optimum is the same, whose promise ends the search.
         """
         z, solve = self._led(F, weights)
-        starts = [] if z is None else [F.iterate(z)]
-        found = any(np.isfinite(point.evaluation.value) for point in starts)
-        if not (found and any(F.target.weight in each._paths for each in self.parts)):
-            starts += self._predicted(F, weights) if weights else [F.evaluate(None)]
-        best = min(starts, key=lambda point: point.evaluation.value)
         if not F.exact or F._has_fewer_rows:  # whose systems cost little for what the rows of a fold change
             solve = None
+
+        def begun(point: Iterate) -> Iterate:
+            return F.iterate(point.z, point.evaluation, solve(point.evaluation.gradient)) if solve else point
+
+        by_parts, best = any(F.target.weight in each._paths for each in self.parts), None if z is None else F.iterate(z)
+        if not (by_parts and np.isfinite(best.evaluation.value) and (not solve or F.is_credible(begun(best)))):
+            starts = self._predicted(F, weights) if weights else [F.evaluate(None)]
+            best = min([*starts, best or starts[0]], key=lambda point: point.evaluation.value)
+            if not (by_parts or weights or F.is_credible(begun(best))):
+                best = F.iterate(F.anchor)
         if solve is None and weights and F.exact and F.sharing > 1:
             solve = F.curvature_nearby(best.z).solve
-        return (F.iterate(best.z, best.evaluation, solve(best.evaluation.gradient)) if solve else best), solve
+        return begun(best), solve
 
     def _led(self, F: Conditional, weights: list[float]) -> tuple[Array | None, Solve | None]:
         """Where optima of parts of the rows lead in the mean, or that of another target, whichever is nearer to the own
