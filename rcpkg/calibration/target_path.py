@@ -12,7 +12,7 @@ from scipy.sparse import issparse
 
 from rcpkg.base import Array, InvalidStatistics, log_posterior
 from rcpkg.calibration.climb import climb
-from rcpkg.calibration.conditional import Conditional, Iterate
+from rcpkg.calibration.conditional import Conditional, Iterate, finite
 from rcpkg.calibration.constants import DIFFERENCE, MOST_PARAMETERS, ROUGH, SAFE_TOL, TOL
 from rcpkg.calibration.curvature import MinimalForm
 from rcpkg.calibration.newton import SharedNewton, Solve
@@ -48,6 +48,7 @@ class TargetPath:
         self.lack, self.gaps, self.path, self.conditional = "", False, None, None
         self._paths: dict[float, Path] = {}  # to the optima, by their weights
         self._solves: dict[float, Solve | None] = {}  # by the last factors on the way to these
+        self._naturals: dict[float, Array] = {}  # of these, where they lead others
         # of other targets of the same rows, and of the same target of other parts of the rows, in the same form
         self.twins: list[Self] = []
         self.parts: list[Self] = []
@@ -150,7 +151,8 @@ class TargetPath:
         def begun(point: Iterate) -> Iterate:
             return F.iterate(point.z, point.evaluation, solve(point.evaluation.gradient)) if solve else point
 
-        by_parts, best = any(F.target.weight in each._paths for each in self.parts), None if z is None else F.iterate(z)
+        best = None if z is None else F.iterate(z)
+        by_parts = best is not None and any(F.target.weight in each._paths for each in self.parts)
         if not (by_parts and np.isfinite(best.evaluation.value) and (not solve or F.is_credible(begun(best)))):
             starts = self._predicted(F, weights) if weights else [F.evaluate(None)]
             best = min([*starts, best or starts[0]], key=lambda point: point.evaluation.value)
@@ -169,7 +171,7 @@ class TargetPath:
         """
         b, least, led = F.target.weight, np.inf, (None, None)
         for others in (self.parts, self.twins):
-            others = [each for each in others if b in each._paths]
+            others = [each for each in others if b in each._paths and each.conditional]
             if not others:
                 continue
             near = [weight for weight in weights if all(weight in each._paths for each in others)][:2]
@@ -177,20 +179,22 @@ class TargetPath:
             near += [np.inf] * towards
             end, *begun = np.mean([[each._natural(weight) for weight in (b, *near)] for each in others], axis=0)
             apart = [self._natural(weight) - natural for weight, natural in zip(near, begun)]
-            if (far := np.linalg.norm(F.place(self._target_natural.unravel(apart[0])))) < least:
+            form = others[0]._paths[b].point.natural
+            far = np.linalg.norm(F.place(form.unravel(apart[0])))
+            with suppress(np.linalg.LinAlgError):  # two places are one but for rounding
                 places = np.log(1 / np.array([b, *near]) + towards * F.target.size / F.total_weight)
-                solve = next((each._solves[b] for each in others[::-1] if each._solves.get(b)), None)
                 natural = end + interpolated(places[1:] - places[0], apart)
-                least, led = far, (F.place(self._target_natural.unravel(natural)), solve)
+                if far < least:
+                    solve = next((each._solves[b] for each in others[::-1] if each._solves.get(b)), None)
+                    least, led = far, (F.place(form.unravel(natural)), solve)
         return led
 
     def _natural(self, b: float) -> Array:
         """η of the optimum of a weight, or of the target, that of b = ∞, as a vector."""
-        return (self._paths[b].point.natural if b < np.inf else self._target_natural).ravel()
-
-    @cached_property
-    def _target_natural(self) -> Statistics:
-        return self.conditional.natural(self.conditional.anchor)
+        if b not in self._naturals:
+            natural = self._paths[b].point.natural if b < np.inf else self.conditional.natural(self.conditional.anchor)
+            self._naturals[b] = finite(natural).ravel()
+        return self._naturals[b]
 
     def _predicted(self, F: Conditional, weights: list[float]) -> list[Iterate]:
         """Polynomials through the optima of these ``weights``: in log b, and in 1/(m + b m̄) with that of b = ∞, the

@@ -324,6 +324,16 @@ def test_parameters_that_outnumber_rows_and_classes_of_few_rows_are_judged_by_fo
         RiskCalibration(QDA()).fit(X[:200], y[:200])
 
 
+def test_searches_of_folds_take_states_that_no_row_shows():
+    """Their natural parameters, −∞, are nowhere apart."""
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(0, 3, (60, 3)), rng.integers(0, 2, 60)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        losses = [RiskCalibrationCV(CategoricalNB(n_states=n), cv=5).fit(X, y).cv_results_.log_loss for n in (3, 4)]
+    assert_allclose(*losses, atol=1e-4)
+
+
 def test_what_does_no_better_than_class_frequencies_says_so():
     rng = np.random.default_rng(1)
     X, y = rng.normal(size=(90, 3)), rng.integers(0, 2, 90)
