@@ -83,14 +83,15 @@ def most_probable(path: Path) -> Path:
     """
     F = path.objective
     F = getattr(F, "source", F)
-    if path.point.separated:
-        path.stop_reason = "separable"
     if F.target:
-        path.joint_model = "optimum"
+        path.joint_model = "optimum" if path.stop_reason == "converged" else "iterate"
         return path
+    separated = is_separated(path.point)
+    if separated:
+        path.stop_reason = "separable"
     direct, log_loss = path.chosen, path.point.losses.log_loss
     # without a finite optimum no model is meant, and the way to the most probable one may be endless
-    moved = along_the_fibre(F, finite(path.chosen.natural), PATIENCE if path.point.separated else MOST_STEPS)
+    moved = along_the_fibre(F, finite(path.chosen.natural), PATIENCE if separated else MOST_STEPS)
     for point in filter(None, (moved, direct)):
         if F.evaluate(F.labels, point.parameters).losses.log_loss <= log_loss + RESOLVED:
             unique = point is moved and is_attained(path)
@@ -102,6 +103,18 @@ def most_probable(path: Path) -> Path:
         ConvergenceWarning,
     )
     return path
+
+
+def is_separated(point: Any) -> bool:
+    """Whether the model of a point without a target or a ridge separates complete rows: then no optimum is finite."""
+    if isinstance(point, Iterate):
+        return point.separated
+    F = point.objective
+    try:
+        check_each(F.rows, F.family.check_complete)
+    except Unsupported:
+        return False
+    return can(F.family, "Newton's method") and point.losses.error == 0
 
 
 def is_attained(path: Path) -> bool:

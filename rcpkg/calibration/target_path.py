@@ -119,7 +119,8 @@ class TargetPath:
                 tol = max(ROUGH * tol, TOL)  # by the factor of other rows a promise may come out too low
             self.path = climb(F, newton, Converged(tol, tol <= TOL), start=start)
             self._solves[b] = newton.run.last
-        self.path.joint_model, self._paths[b] = "optimum", self.path
+        self.path.joint_model = "optimum" if self.path.stop_reason == "converged" else "iterate"
+        self._paths[b] = self.path
         return self.path
 
     def finish(self, b: float) -> Path:

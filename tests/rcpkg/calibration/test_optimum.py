@@ -477,3 +477,21 @@ def test_a_target_whose_features_nearly_depend_on_each_other_gives_a_model(n, mo
     for learner in (RiskCalibration, ConditionalLikelihood):
         fitted = learner(model(), target=target, target_weight=0.1, max_iter=20).fit(X, y)
         assert_allclose(fitted.predict_proba(X).sum(axis=1), 1)
+
+
+@pytest.mark.parametrize("step", [None, "safe"])
+def test_rows_that_are_separated_have_no_optimum_whatever_the_steps(step):
+    X = np.random.default_rng(0).normal(size=(40, 25))
+    with pytest.warns(ConvergenceWarning, match="separates the classes"):
+        model = RiskCalibration(LDA(), target_weight=0.0, step=step, max_iter=2000).fit(X, X[:, 0] > 0)
+    assert model.stop_reason_ == "separable" and model.joint_model_ == "search" and not model.converged_
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning", "ignore:rows left out")
+@pytest.mark.parametrize("step", [None, "safe"])
+def test_the_optimum_with_a_target_is_none_before_it_is_reached(step):
+    rng = np.random.default_rng(0)
+    X = rng.standard_t(1.5, size=(300, 4))
+    y = X[:, 0] + rng.logistic(size=300) > 0
+    for max_iter, means in ((1, "iterate"), (5000, "optimum")):
+        assert RiskCalibration(QDA(), step=step, max_iter=max_iter).fit(X, y).joint_model_ == means
