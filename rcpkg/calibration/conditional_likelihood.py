@@ -2,6 +2,7 @@
 
 from typing import ClassVar, Literal, Self
 
+import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 
@@ -157,7 +158,8 @@ class ConditionalLikelihood(Learner):
         if path.stop_reason == "converged":
             return
         penalised = self.l2 or self.target_weight
-        ended = f"the search ended after {path.n_iter} iterations, {path.history[-1]['step']:.2g} from the optimum"
+        far = np.sqrt(2 * path.point.promise)  # by the Hessian, which what an optimiser holds for it may belie
+        ended = f"the search ended after {path.n_iter} iterations, about {far:.2g} from the optimum"
         message = {
             "separable": "the model separates the classes of the training rows, so that no finite optimum exists",
             "max_iter": f"{ended}; raise max_iter or tol",

@@ -1,5 +1,7 @@
 """Features, coordinates and solvers of conditional likelihood: against brute force, scikit-learn, and one another."""
 
+import re
+
 import numpy as np
 import pytest
 from model_cases import COUNTS, GAUSSIAN, ML, categorical_rows, fitted, gaussian_rows, of_each_family, refused, rows_for
@@ -232,3 +234,14 @@ def test_many_rows_of_many_coefficients_have_a_curvature_of_some_rows_by_class(l
     found = ConditionalLikelihood(CategoricalNB(), l2=l2).fit(X, y)
     assert found.converged_ and expected.converged_
     np.testing.assert_allclose(found.predict_proba(X), expected.predict_proba(X), rtol=0, atol=1e-6)
+
+
+def test_the_distance_that_a_search_is_short_of_is_told_by_the_hessian():
+    """Features far from zero, in the natural coordinates: what L-BFGS holds for the curvature is far from it."""
+    rng, y = np.random.default_rng(0), np.arange(300) % 2
+    X = rng.normal(size=(300, 3)) + 0.5 * y[:, None] + 1e4
+    with pytest.warns(ConvergenceWarning, match="5 iterations") as caught:
+        short = ConditionalLikelihood(QDA(), coordinates="natural", max_iter=5).fit(X, y)
+    told = float(re.search(r"about (\S+) from the optimum", str(caught[0].message)).group(1))
+    lacking = short.objective_ - ConditionalLikelihood(QDA(), solver="newton").fit(X, y).objective_
+    assert told == pytest.approx(np.sqrt(2 * lacking), rel=0.05)
