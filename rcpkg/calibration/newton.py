@@ -53,14 +53,15 @@ class SharedNewton(Newton):
 
 
 class Stalling:
-    """How many steps in a row have gained nothing but rounding."""
+    """How many steps in a row have found no better value than before, but for rounding."""
 
-    idle = 0
+    idle, best = 0, np.inf
 
     def moved(self, point: Iterate, following: Iterate) -> Iterate | None:
         """The point that follows, or None where rounding has had the say for so many steps."""
-        gain, rounding = point.evaluation.value - following.evaluation.value, 4 * EPS * abs(point.evaluation.value)
-        self.idle = self.idle + 1 if gain <= rounding else 0
+        self.best = min(self.best, point.evaluation.value)
+        gain = self.best - following.evaluation.value
+        self.idle = self.idle + 1 if gain <= 4 * EPS * abs(self.best) else 0
         return following if self.idle < STALLED else None
 
 

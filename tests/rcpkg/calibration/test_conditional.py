@@ -215,6 +215,17 @@ def test_rows_that_no_table_has_are_told_by_the_target_alone():
     assert np.allclose(found.predict_proba(every_row), by_lbfgs.predict_proba(every_row), rtol=0, atol=1e-3)
 
 
+@pytest.mark.parametrize("seed", [2, 3])
+def test_a_search_ends_where_values_go_up_and_down_by_rounding(seed):
+    """A pair of features that differ by 1e-5: each of 1,000 steps had gained by its slope, all nothing."""
+    rng, y = np.random.default_rng(seed), np.arange(200) % 2
+    X = rng.normal(size=(200, 3)) + 0.5 * y[:, None]
+    X[:, 1] = X[:, 0] + 1e-5 * X[:, 1]
+    with warnings.catch_warnings(action="ignore"):
+        model = ConditionalLikelihood(LDA(), solver="newton", target_weight=3.0).fit(X, y)
+    assert model.n_iter_ < 100
+
+
 def test_a_trust_region_that_has_become_small_grows_again():
     rng, y = np.random.default_rng(0), np.arange(60) % 2
     X = rng.normal(size=(60, 3)) + y[:, None]
