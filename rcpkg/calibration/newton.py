@@ -116,10 +116,8 @@ class NewtonRun(Stalling):
         far, gain = length * np.abs(F.beta(step)).max(), point.evaluation.value - following.evaluation.value
         if length < 1:
             self.radius = max(far, LEAST)
-        elif not (bounded and F.joint):
+        elif not (bounded and F.joint) or gain > 0.75 * (expected := F.quadratic_gain(point, length * step)):
             self.radius = max(self.radius, 4 * far)  # a bounded step goes about half as far as it may
-        elif gain > 0.75 * (expected := F.quadratic_gain(point, length * step)):
-            self.radius = max(self.radius, 2 * far)
         elif gain < 0.25 * expected:
             self.radius = max(0.25 * far, LEAST)
         if length < 1:
