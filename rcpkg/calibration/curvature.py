@@ -99,12 +99,13 @@ class MinimalForm:
         prior, K = np.exp(parameters.log_prior), self.width
         centre = np.hstack([np.ones((self.r, 1)), centres])
         share = prior[:, None] * centre
-        per_class = np.empty((self.r, K, centre.shape[1]))
-        for of_class, mean, times, covariance, scaled in zip(per_class, centre, share, covariances, prior):
-            np.outer(times[:K], mean, out=of_class)
+        per_class = share[:, :K, None] * centre[:, None]
+        for of_class, covariance, scaled in zip(per_class, covariances, prior):
             of_class[1:, 1:] += scaled * covariance[: K - 1]
-        shared = np.tensordot(prior, covariances[:, K - 1 :, K - 1 :], 1)
-        return SecondMoments(per_class, shared + share[:, K:].T @ centre[:, K:])
+        shared = share[:, K:].T @ centre[:, K:]
+        if len(shared):
+            shared += np.tensordot(prior, covariances[:, K - 1 :, K - 1 :], 1)
+        return SecondMoments(per_class, shared)
 
     def differences(self, sums: Array) -> Array:
         """Statistics (…, p) in the coordinates (γ, those shared, δ_2, …, δ_r) of β = (γ, γ + δ_2, …, γ + δ_r), of
