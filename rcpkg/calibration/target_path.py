@@ -115,9 +115,10 @@ class TargetPath:
             F = self.conditional = (near.objective if near else self.conditional).with_weight(b)
             start, solve = self._start(F, others)
             newton = SharedNewton(solve)
-            if any(each._solves.get(b) is solve is not None for each in (*self.parts, *self.twins)):
-                tol = max(ROUGH * tol, TOL)  # by the factor of other rows a promise may come out too low
             self.path = climb(F, newton, Converged(tol, tol <= TOL), start=start)
+            if any(each._solves.get(b) is solve is newton.run.last is not None for each in (*self.parts, *self.twins)):
+                tol = max(ROUGH * tol, TOL)  # by the factor of other rows a promise may come out too low
+                self.path = climb(F, newton, Converged(tol, tol <= TOL), start=self.path.point)
             self._solves[b] = newton.run.last
         self.path.joint_model = "optimum" if self.path.stop_reason == "converged" else "iterate"
         self._paths[b] = self.path
