@@ -90,12 +90,13 @@ class RiskCalibrationCV(Learner):
     cv : {"auto", "loo"}, int or splitter, default="auto"
         "loo": approximate leave-one-out, of a row with all of its weight. Where rows are few for the parameters its
         log-losses are off, mostly too low, for small b, and for all b with the targets "generative" and "nested" and of
-        models whose classes share a covariance; ``cv=5`` judges all alike, the closed form too. Five folds take its
-        place, with "auto" of a pipeline and where the parameters of the log odds outnumber the rows or a class has two
-        to four rows, and, with "loo" with a warning, beyond 1,000 parameters, for documents of unequal lengths and
-        `Rows` of several blocks, where rows share a fold by chance and errors are judged by block. Where rows have gaps
-        the candidates learn from rows whose gaps are filled by what the closed form expects there, which takes less
-        time; those in a fold are judged as they are, and ``gaps_in_view=0.0`` leaves out the filling.
+        models whose classes share a covariance; ``cv=5`` judges all alike, the closed form too. "auto" takes five folds
+        in its place where (a) the parameters of the log odds outnumber the rows or (b) a class has two to four rows.
+        Both take them, "loo" with a warning, (c) for a pipeline, (d) for a scorer, (e) beyond 1,000 parameters, (f) for
+        documents of unequal lengths, (g) for `Rows` of several blocks, where rows share a fold by chance and errors are
+        judged by block, and (h) where leave-one-out has no optimum. Where rows have gaps the candidates learn from rows
+        whose gaps are filled by what the closed form expects there, which takes less time. Rows in a fold are judged as
+        they are, and ``gaps_in_view=0.0`` leaves out the filling.
     closed_form : bool, default=True
         Whether the closed form is a candidate. With "loo" it loses the rows in turn, singly or, of
         many, half a per cent at a time.
@@ -117,7 +118,8 @@ class RiskCalibrationCV(Learner):
     Attributes
     ----------
     %(way)s
-        Also "closed_form", where that is chosen. The way is that from optima that were looked at before.
+        Also "closed_form", where that is chosen. ``n_iter_`` and ``history_`` count from the
+        optimum of a neighbouring weight.
     converged_ : bool
         Whether the reason is "converged" or "closed_form"; a `ConvergenceWarning` tells otherwise.
     target_ : str or ClosedFormClassifier
@@ -209,8 +211,8 @@ class RiskCalibrationCV(Learner):
             return paths
 
         several = isinstance(X, Rows) and not X.is_one_block
-        made = self._of_blocks if several else self._of_arrays
-        paths, judged, folds = made(paths_of, rng, X, y, sample_weight, groups)
+        prepare = self._of_blocks if several else self._of_arrays
+        paths, judged, folds = prepare(paths_of, rng, X, y, sample_weight, groups)
         candidates, found, validation, unreached = self._judged(paths, judged, folds, grid, groups)
         best = self._best(candidates, found)
         k, weight = candidates[best]
@@ -241,21 +243,22 @@ class RiskCalibrationCV(Learner):
         if isinstance(X, Rows):
             X, y, sample_weight, _ = X.without(y, sample_weight).only("a pipeline")
         given = Block(in_table(X), as_labels(y), None if y is None else check_weights(sample_weight, _num_samples(X)))
-        seen = check_lengths(given).counting()
+        counted = check_lengths(given).counting()
         steps, model = clone(self.estimator[:-1]), clone(self).set_params(estimator=self.estimator[-1])
         if not len(steps):
             steps.steps = [("same", "passthrough")]
-        model._refitted = clone(steps), seen.X
-        made = steps.fit_transform(seen.X, seen.y)  # which TargetEncoder, for one, takes for rows that it has seen
-        if seen is not given:  # rows of no weight, which have no say, stand for their neighbours
-            made = _safe_indexing(made, np.cumsum(given.weight > 0) - 1)
-        model.fit(made, y, sample_weight, groups)
+        model._refitted = clone(steps), counted.X
+        # TargetEncoder, for one, takes these for rows that it has seen
+        transformed = steps.fit_transform(counted.X, counted.y)
+        if counted is not given:  # rows of no weight, which have no say, stand for their neighbours
+            transformed = _safe_indexing(transformed, np.cumsum(given.weight > 0) - 1)
+        model.fit(transformed, y, sample_weight, groups)
         no_state, names = {*model.get_params(deep=False), "_refitted"}, ("n_features_in_", "feature_names_in_")
         vars(self).update({name: value for name, value in vars(model).items() if name not in no_state})
         vars(self).pop("feature_names_in_", None)  # of what the steps make, or of an earlier fit
         of_rows = {name: getattr(steps, name) for name in names if hasattr(steps, name)}
         vars(self).update(of_rows | {"preprocessing_": steps})
-        know_columns(self, seen.X)
+        know_columns(self, counted.X)
         return self
 
     def scorer(self) -> Scorer:
@@ -328,9 +331,9 @@ class RiskCalibrationCV(Learner):
                     part = of_train._counting_rows(steps.fit_transform(part.X, part.y), part.y, part.weight)
                     rows = of_train._check_X(steps.transform(_safe_indexing(given, held)))
                 of_fold = paths_of(of_train, *part[:3], fills=fills)
-                seen, share = copies(rows, self.gaps_in_view, rng), np.ones(len(held))
+                masked, share = copies(rows, self.gaps_in_view, rng), np.ones(len(held))
                 share = share if weight is None else weight[held]
-                yield Fold(of_fold, Rows.from_arrays(seen.X, y[held][seen.row]), held, share, seen.mean)
+                yield Fold(of_fold, Rows.from_arrays(masked.X, y[held][masked.row]), held, share, masked.mean)
 
         return paths, judged, folds
 
@@ -339,10 +342,10 @@ class RiskCalibrationCV(Learner):
     ) -> tuple[list[Candidate], Judged, str, list[Candidate]]:
         """Candidates, what rows left out say of them, how these were left out, and weights of no optimum in reach."""
         n_folds, found, scorer, numbers, unreached = self.cv, None, None, range(len(paths)), []
-        walks = isinstance(self.target_weights, str)
+        searches_weights = isinstance(self.target_weights, str)
         rivals = [Candidate(FREQUENCIES), *[Candidate(CLOSED_FORM)] * bool(self.closed_form)]
         whole = rivals + [Candidate(k, float(b)) for k in numbers for b in grid[::-1]]
-        first = rivals + [Candidate(k, FIRST_WEIGHT) for k in numbers] if walks else whole
+        first = rivals + [Candidate(k, FIRST_WEIGHT) for k in numbers] if searches_weights else whole
         if isinstance(self.cv, str):
             refuse_groups(groups)
             n_folds, lack = FOLDS, "" if self.scoring in SCORING else f"scoring={self.scoring!r} judges folds"
@@ -364,9 +367,9 @@ class RiskCalibrationCV(Learner):
             rows = paths[0].objective.rows
             n_features = paths[0].objective.estimator.n_features_in_
             small = rows.is_one_block and len(paths[0].objective.y) * n_features <= SMALL
-            walks &= small and self.n_jobs is None  # the folds are kept
-            folds = list(folds(n_folds)) if walks else folds(n_folds)
-            for path, *parts in zip(paths, *(fold.paths for fold in folds)) if walks else ():
+            searches_weights &= small and self.n_jobs is None  # the folds are kept
+            folds = list(folds(n_folds)) if searches_weights else folds(n_folds)
+            for path, *parts in zip(paths, *(fold.paths for fold in folds)) if searches_weights else ():
                 alike = [part for part in parts if path.objective.family.same_form(part.objective.family)]
                 for each in (path, *alike):
                     each.parts = [part for part in alike if part is not each]
@@ -375,21 +378,23 @@ class RiskCalibrationCV(Learner):
 
                 scorer = check_scoring(self, self.scoring)
             judge = partial(by_folds, folds, scorer, self.n_jobs, FOLD_TOL if isinstance(self.cv, str) else 0.0)
-            first = first if walks else whole
-            if walks:  # the optima of a greater weight, which a walk asks for next, are nearer to where searches begin
+            first = first if searches_weights else whole
+            if searches_weights:  # optima of a greater weight, which come next, are nearer to where searches begin
                 judge([Candidate(0, DECADE * FIRST_WEIGHT)])
             found = judge(first)
             validation = f"{found.n_folds} folds"
         self._tell(paths, first, found)
-        if walks:
-            first, found, unreached = self._walked(paths, judge, first, found)
+        if searches_weights:
+            first, found, unreached = self._search_weights(paths, judge, first, found)
         return first, found, validation, unreached
 
-    def _walked(
+    def _search_weights(
         self, paths: list[TargetPath], judge: Callable[..., Judged], candidates: list[Candidate], found: Judged
     ) -> tuple[list[Candidate], Judged, list[Candidate]]:
-        """Candidates of ever greater, and then of ever smaller weights of each target, while these do better and their
-        optima are reached, and between the best one and its neighbours until one does better; those not reached."""
+        """Try weights of each target in tenfold steps from 1 while the loss improves, then 3 and .3 times the best.
+
+        Greater weights come first, or, where the targets before did best below 1, smaller ones. Returns all candidates,
+        what rows left out say of them, and the candidates whose optima were not reached."""
         unreached, numbers = [], range(len(paths))
 
         def gain(further: Candidate, than: int) -> float:

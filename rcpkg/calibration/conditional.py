@@ -29,8 +29,8 @@ from rcpkg.calibration.constants import (
     SAMPLE,
     SPEEDUP,
 )
-from rcpkg.calibration.curvature import MinimalForm, SecondMoments, Woodbury, WoodburyByDifferences
-from rcpkg.calibration.features import Features, products, squared, weighted_sums
+from rcpkg.calibration.curvature import JointMoments, MinimalForm, Woodbury, WoodburyByDifferences
+from rcpkg.calibration.features import Features, linear_scores, squared, weighted_sums
 from rcpkg.calibration.logistic import Curvature, Diagonal, Evaluation, LogisticObjective
 from rcpkg.calibration.objective import Objective, log_posterior_of
 from rcpkg.calibration.rules import Losses
@@ -39,8 +39,10 @@ from rcpkg.linalg import EPS, ROUNDING, SINGULAR_RATIO, cholesky
 
 
 class Iterate:
-    """A point of a search in coordinates: z, what one pass over the rows tells of it, and, when they are asked for, the
-    model and what the next Newton step promises; or about that step, ``ahead``, if the optimiser knows it."""
+    """A point z of a search in coordinates, and what one pass over the rows tells of it.
+
+    The model, and what the next Newton step promises, are computed when they are asked for. ``ahead`` is the
+    optimiser's approximation of that step, if it has one."""
 
     def __init__(self, objective: "Smooth", z: Array, evaluation: Evaluation, ahead: Array | None = None) -> None:
         self.objective, self.z, self.evaluation = objective, z, evaluation
@@ -69,12 +71,12 @@ class Iterate:
 
     @cached_property
     def promise(self) -> float:
-        """What that gains, |gᵀH⁻¹g| / 2, in nats a row and pseudo-row; one that rounding makes negative counts, too."""
+        """What `newton_step` gains, |gᵀH⁻¹g| / 2 nats a row and pseudo-row; one that rounding makes negative counts."""
         return abs(0.5 * float(self.evaluation.gradient @ self.newton_step))
 
     @cached_property
     def estimate(self) -> float:
-        """The same by what stands for the curvature, or as the optimiser estimates it."""
+        """The promise as the optimiser estimates it, or else by what stands for the curvature."""
         if self.ahead is None and self.objective.exact:
             return self.promise
         g = self.evaluation.gradient
@@ -114,7 +116,7 @@ class Smooth:
     """A convex function of coordinates z with a curvature, as Newton's method takes it."""
 
     rows, penalised = 1, False  # number of rows; whether f is more than the log-loss
-    _at: tuple[Array, Array] | None = None  # the last z of a Hessian, and that
+    _hessian_cache: tuple[Array, Array] | None = None  # the last z of a Hessian, and that
     exact = True  # whether ``curvature`` is the Hessian, and not what stands for it
     part: "Conditional | None" = None  # the same on the rows of the curvature, where these are some
     size: float
@@ -137,9 +139,9 @@ class Smooth:
         Where a probability of a joint model has vanished, and its curvature with it, the ``gradient`` tells that of a
         step as far as one may go: the factor would take what is flat for steep, and a search end far from the optimum.
         """
-        if self._at is None or self._at[0] is not z:
-            self._at = z, self.hessian(z)
-        H = self._at[1]
+        if self._hessian_cache is None or self._hessian_cache[0] is not z:
+            self._hessian_cache = z, self.hessian(z)
+        H = self._hessian_cache[1]
         if shift:
             H = H + shift * self.pulled(self.pulled(np.eye(len(H))).T)
         if damping:
@@ -151,18 +153,18 @@ class Smooth:
 
     def quadratic_gain(self, point: Iterate, step: Array) -> float:
         """gᵀs − sᵀHs/2, by the Hessian that was last factored, at the point."""
-        return float(point.evaluation.gradient @ step - 0.5 * step @ (self._at[1] @ step))
+        return float(point.evaluation.gradient @ step - 0.5 * step @ (self._hessian_cache[1] @ step))
 
     def beta(self, z: Array) -> Array:
-        """The coefficients in which the length of a step is measured: a linear function of z."""
+        """β, the coefficients in which the length of a step is measured: a linear map of z."""
         return z
 
     def pulled(self, sums: Array) -> Array:
-        """Its transpose."""
+        """The adjoint of the map `beta`."""
         return sums
 
     def product(self, z: Array, damping: float) -> Callable[[Array], Array]:
-        """Products with the same, where it is not factored."""
+        """The map d ↦ Hd, damped as in `curvature`, where H is not factored."""
         raise NotImplementedError
 
     @cached_property
@@ -222,7 +224,7 @@ class JointLikelihood:
         mean = self.form.mean(self.parameters(beta)) + share * self.statistics / self.size
         return self.form.model.parameters(self.form.statistics(self.size * mean / (1 + share)))
 
-    def second_moments(self, beta: Array) -> SecondMoments:
+    def second_moments(self, beta: Array) -> JointMoments:
         """E s sᵀ of the model at β."""
         return self.form.second_moments(self.parameters(beta))
 
@@ -247,8 +249,8 @@ class Conditional(Smooth):
 
     certain = 0.0  # doubt of a row below which `Woodbury` leaves it out
     lacks_states = False  # whether some rows of sparse features stand for all
-    _held, _passes = None, 0  # what stands for H, and how many passes it has served
-    _parts: tuple[Array, Array, Array] | None = None  # the last z of a Hessian with a target, and C and m̄ I there
+    _curvature_cache, _passes = None, 0  # what stands for H, and how many passes it has served
+    _terms_cache: tuple[Array, Array, Array] | None = None  # the last z of a Hessian with a target, and C and m̄ I there
 
     def __init__(self, objective: Objective, l2: float = 0.0) -> None:
         F, family = objective, objective.family
@@ -257,8 +259,8 @@ class Conditional(Smooth):
         self.source, self.family, self.target = F, family, F.target
         self.size, self.total_weight, self.penalised = F.size, F.total_weight, bool(F.target or l2)
         # a cell that no row shows may have pseudo-rows of the target
-        seen = F.labels + F.target.statistics if F.target else F.labels
-        self.form = MinimalForm(family, F.X, seen, pooled_parameters(F), "conditioned" if l2 else "minimal")
+        shown = F.labels + F.target.statistics if F.target else F.labels
+        self.form = MinimalForm(family, F.X, shown, pooled_parameters(F), "conditioned" if l2 else "minimal")
         self.r, self.width, features = self.form.r, self.form.width, self.form.rows
         ridge = features.ridge() if l2 else None
         # in the differences from one class the diagonal blocks of many would be a poor curvature
@@ -306,7 +308,7 @@ class Conditional(Smooth):
                     self.stint *= n * K / self.data.features.entries  # a pass has fewer multiplications
                     self.patience = self.stint / ROUGH
                 self.stint *= len(index) / n
-        self.data.keeps = self.exact and not self.data.features.sparse
+        self.data.keeps_posteriors = self.exact and not self.data.features.sparse
 
     def on(self, index: NDArray[np.intp], weight: Array) -> "Conditional":
         """The same on some rows, that count by ``weight``, as exact as these few can be."""
@@ -316,7 +318,8 @@ class Conditional(Smooth):
         if self.lacks_states:  # a ridge of these rows bends what others show: on census-income without a penalty L-BFGS
             # reaches the optimum in 4 s, and Hessians of all rows in 60 s
             part.data.l2 = self.data.l2 or ROUGH * self.rows / len(index)
-        part.part, part.exact, part._held, part._at, part._parts = None, self.dense, None, None, None
+        part.part, part.exact = None, self.dense
+        part._curvature_cache = part._hessian_cache = part._terms_cache = None
         return part
 
     def by_all_rows(self) -> "Conditional":
@@ -329,7 +332,7 @@ class Conditional(Smooth):
         """The same with another weight of the target."""
         other = copy(self)
         other.__dict__.pop("reference", None)
-        other.source, other._held, other._at = self.source.with_weight(b), None, None
+        other.source, other._curvature_cache, other._hessian_cache = self.source.with_weight(b), None, None
         other.target, other.size = other.source.target, other.source.size
         other.data = copy(self.data)
         other.data.total = other.size
@@ -406,8 +409,8 @@ class Conditional(Smooth):
         return point.estimate <= point.evaluation.value - self.share * self.joint.least
 
     def hessian(self, z: Array | None) -> Array:
-        if self.joint and z is not None and self._parts and self._parts[0] is z:  # of another weight
-            _, C, I = self._parts
+        if self.joint and z is not None and self._terms_cache and self._terms_cache[0] is z:  # of another weight
+            _, C, I = self._terms_cache
         else:
             rough = ROUGH if self.data.sampled else 0.0
             C = self.data.curvature(None if z is None else self.scored(z), negligible=rough)
@@ -415,7 +418,7 @@ class Conditional(Smooth):
                 return C if self.unseen is None else C + self.unseen
             C *= self.size
             I = self.form.covariance(self._joint_moments(z))
-            self._parts = None if z is None else (z, C, I)
+            self._terms_cache = None if z is None else (z, C, I)
         return self._combined(C, I)
 
     def _combined(self, C: Array, I: Array) -> Array:
@@ -430,11 +433,11 @@ class Conditional(Smooth):
 
     def curvature_nearby(self, z: Array) -> Curvature | Woodbury:
         """H at z, or, as a matrix, where the last one of another weight was formed."""
-        if self._parts is None or self._has_fewer_rows:
+        if self._terms_cache is None or self._has_fewer_rows:
             return self.curvature(z)
-        return Curvature.from_blocks([self._combined(*self._parts[1:])])
+        return Curvature.from_blocks([self._combined(*self._terms_cache[1:])])
 
-    def _joint_moments(self, z: Array | None) -> SecondMoments:
+    def _joint_moments(self, z: Array | None) -> JointMoments:
         return self.joint.second_moments(self.joint.mode if z is None else self.beta(z))
 
     @cached_property
@@ -462,10 +465,10 @@ class Conditional(Smooth):
         if self.exact:
             by_rows = self._has_fewer_rows and not shift
             return self._curvature_by_rows(z, damping) if by_rows else super().curvature(z, damping, shift, gradient)
-        if self._held is None or self._passes >= self.stint:
-            is_first = self._held is None and self.lacks_states
-            self._held, self._passes = self._curvature_of_part(None if is_first else z, damping), 0
-        return self._held
+        if self._curvature_cache is None or self._passes >= self.stint:
+            is_first = self._curvature_cache is None and self.lacks_states
+            self._curvature_cache, self._passes = self._curvature_of_part(None if is_first else z, damping), 0
+        return self._curvature_cache
 
     def dense_curvature(self, point: Iterate) -> Curvature:
         """H of all rows at a point as a matrix, factored: that of the search, if it was one."""
@@ -557,7 +560,7 @@ class Conditional(Smooth):
         wholly or in part. Of each class alone, or each coefficient, where the Hessian is too large."""
         D = self.data.coefficients(self.scored(point.newton_step))
         # Newton's step along e⁻ᵗ, the loss of a row that is separated, is 1; near an optimum, over 150 tables, 3e-4
-        if any(np.ptp(products(D, block), axis=0).max() > 0.5 for _, block in self.data.features.blocks()):
+        if any(np.ptp(linear_scores(D, block), axis=0).max() > 0.5 for _, block in self.data.features.blocks()):
             return False
         # rows that are not flat for some of them are not so for all
         return self.penalised or any(
@@ -693,7 +696,7 @@ def null_space(parts: Sequence[Features]) -> Array:
     N[order[:rank]] = -solve_triangular(L[:rank], L[rank:].T, lower=True, trans=1)
     N = np.linalg.qr(N)[0] / scale[:, None]
     if step > 1 and N.size:
-        G = sum((S := products(N.T, block)) @ S.T for part in parts for _, block in part.blocks()) / n
+        G = sum((S := linear_scores(N.T, block)) @ S.T for part in parts for _, block in part.blocks()) / n
         values, vectors = np.linalg.eigh(G)
         N = N @ vectors[:, values < ROUNDING]
     return N

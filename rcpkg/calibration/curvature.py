@@ -21,9 +21,11 @@ from rcpkg.families.features import InverseMoments
 from rcpkg.linalg import EPS, jittered_cholesky
 
 
-class SecondMoments(NamedTuple):
-    """E s sᵀ under a joint model: of the features of each class by these and the shared ones, (r, K, K + l), and of the
-    latter, (l, l). The first feature is 1."""
+class JointMoments(NamedTuple):
+    """E s sᵀ under a joint model, of features of which the first is 1.
+
+    ``per_class``, (r, K, K + l), has those of each class by these and the shared ones; ``shared``, (l, l), the latter.
+    """
 
     per_class: Array
     shared: Array
@@ -93,7 +95,7 @@ class MinimalForm:
         """μ of a joint model."""
         return self.sums(self.model.mean_parameters(parameters))
 
-    def second_moments(self, parameters: Any) -> SecondMoments:
+    def second_moments(self, parameters: Any) -> JointMoments:
         """Those of the statistics under a joint model."""
         centres, covariances = self.map.moments(parameters)
         prior, K = np.exp(parameters.log_prior), self.width
@@ -105,7 +107,7 @@ class MinimalForm:
         shared = share[:, K:].T @ centre[:, K:]
         if len(shared):
             shared += np.tensordot(prior, covariances[:, K - 1 :, K - 1 :], 1)
-        return SecondMoments(per_class, shared)
+        return JointMoments(per_class, shared)
 
     def differences(self, sums: Array) -> Array:
         """Statistics (…, p) in the coordinates (γ, those shared, δ_2, …, δ_r) of β = (γ, γ + δ_2, …, γ + δ_r), of
@@ -138,7 +140,7 @@ class MinimalForm:
         """I = ∇²ψ, the covariance of the statistics s(x, y) under a joint model, shape (p, p)."""
         return self.by_classes(self.by_classes(self.covariance(self.second_moments(parameters))).T)
 
-    def covariance(self, E: SecondMoments, common: bool = False) -> Array:
+    def covariance(self, E: JointMoments, common: bool = False) -> Array:
         """I of the model with these second moments, in the coordinates of `differences`; or that of the sums which
         classes have in ``common``, the first of these, alone."""
         (per_class, shared), K, first = E, self.width, self.size - (self.r - 1) * self.width
@@ -154,7 +156,7 @@ class MinimalForm:
             I[places, places] += per_class[c][:, :K]
         return I
 
-    def times_covariance(self, E: SecondMoments, d: Array) -> Array:
+    def times_covariance(self, E: JointMoments, d: Array) -> Array:
         """I d."""
         (per_class, shared), K, mean = E, self.width, E.mean
         D, of_shared = self.by_class(d), d[self.r * K :]
@@ -295,9 +297,9 @@ class WoodburyByDifferences(Woodbury):
 
     def _between(self, D: Array) -> Array:
         """BD."""
-        found = self.inverse.times_between(D.reshape(-1, self.form.width, D.shape[1])).reshape(D.shape)
-        found /= self.size
-        return found
+        product = self.inverse.times_between(D.reshape(-1, self.form.width, D.shape[1])).reshape(D.shape)
+        product /= self.size
+        return product
 
     def covariances_of_scores(self, features: Array, index: NDArray[np.intp]) -> Array:
         K, n = features.shape

@@ -99,7 +99,7 @@ class Features:
         return np.vstack([np.zeros((1, M.shape[1])), M])
 
 
-def products(B: Array, block: FeatureBlock) -> Array:
+def linear_scores(B: Array, block: FeatureBlock) -> Array:
     """Scores Bφ of a block, shape (r, n)."""
     if issparse(block):
         return np.ascontiguousarray((block @ B[:, 1:].T).T) + B[:, :1]

@@ -103,13 +103,13 @@ def shown(block: Block, model: ClosedFormClassifier, gaps_in_view: Any, rng: np.
     """
     if hasattr(gaps_in_view, "iloc"):
         refuse_labels("gaps_in_view", gaps_in_view.iloc[0], model)
-    found = copies(block.X, gaps_in_view, rng)
-    if len(found.X) == block.n:
+    masked = copies(block.X, gaps_in_view, rng)
+    if len(masked.X) == block.n:
         return block
     if not model.__sklearn_tags__().input_tags.allow_nan:
         raise ValueError(
             f"gaps_in_view needs a model that takes gaps in training, which {type(model).__name__} does not"
         )
-    copy(model)._prepare(found.X)  # refuses them where a block of a product takes none
-    weight = found.share if block.weight is None else found.share * block.weight[found.row]
-    return Block(found.X, block.y[found.row], weight, block.name)
+    copy(model)._prepare(masked.X)  # refuses them where a block of a product takes none
+    weight = masked.share if block.weight is None else masked.share * block.weight[masked.row]
+    return Block(masked.X, block.y[masked.row], weight, block.name)

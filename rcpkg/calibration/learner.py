@@ -124,7 +124,7 @@ class Learner(MetaEstimatorMixin, GenerativeClassifier):
         if objective.target and rows.is_one_block:
             warn_of_lost_target(objective)
         tol = max(stop.tol, settings.tol) if isinstance(stop, Converged) else 0.0
-        start = self._kept(objective) if getattr(self, "warm_start", False) else None
+        start = self._last_statistics(objective) if getattr(self, "warm_start", False) else None
         if step is None:
             path = optimum(objective, tol, settings.max_iter, start)
         else:
@@ -138,7 +138,7 @@ class Learner(MetaEstimatorMixin, GenerativeClassifier):
             warn_of_optimum(path, model.family_, settings.target, rows)
         return self._adopt(objective, path, best_iter_=path.best_iter, joint_model_=path.joint_model)
 
-    def _kept(self, objective: Objective) -> Statistics | None:
+    def _last_statistics(self, objective: Objective) -> Statistics | None:
         """The statistics where the last fit to the rows of an ``objective`` has ended, if there was one."""
         if not hasattr(self, "estimator_"):
             return None

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rcpkg.base import Array
-from rcpkg.calibration.features import Features, gram, products, squared, weighted_sums
+from rcpkg.calibration.features import Features, gram, linear_scores, squared, weighted_sums
 from rcpkg.calibration.rules import Losses
 from rcpkg.linalg import AT_A_TIME, ROUNDING, Factored, jittered_cholesky, slices
 
@@ -57,8 +57,10 @@ def uncertain_rows(block: Array, weight: Array, negligible: float) -> tuple[Arra
 
 
 class Evaluation(NamedTuple):
-    """Mean −log p(y | x) with the penalty, its gradient in V, the losses, and whether there is no penalty, and each row
-    has its own class ahead: then no optimum is finite."""
+    """What one pass over the rows tells of V: ``value``, the mean −log p(y | x) with the penalty, and its gradient.
+
+    ``separated``: there is no penalty, and each row's own class alone has the highest score. No optimum is finite then.
+    """
 
     value: float
     gradient: Array
@@ -75,8 +77,8 @@ class LogisticObjective:
     """
 
     sampled = False  # whether the rows stand for more
-    keeps = False  # whether the Hessian at the V of the last pass is to come, for which the posteriors there are kept
-    _kept: tuple[Any, list[Array]] = None, []
+    keeps_posteriors = False  # whether the Hessian at the V of the last pass comes next, and takes the posteriors there
+    _posteriors_cache: tuple[Any, list[Array]] = None, []
 
     def __init__(
         self,
@@ -114,16 +116,16 @@ class LogisticObjective:
         lacking, kept = self.r - self.free, []
         for rows, block in self.features.blocks():
             y, weight = self.y[rows], None if self.weight is None else self.weight[rows]
-            W, labelled = posteriors(products(V, block), y, self.r)
+            W, labelled = posteriors(linear_scores(V, block), y, self.r)
             of_block, right = row_sums(W, labelled, y, self.r, weight)
             sums += of_block
             separated = separated and right
-            kept += [W.copy()] if self.keeps else []
+            kept += [W.copy()] if self.keeps_posteriors else []
             W[y[labelled.columns] - lacking, labelled.columns] -= 1
             if weight is not None:
                 W *= weight
             gradient += weighted_sums(W, block)
-        self._kept = V, kept
+        self._posteriors_cache = V, kept
         losses = Losses(*(sums / self.rows_weight).tolist())
         penalty, pull = self.penalty(V)
         value = losses.log_loss * (self.rows_weight / self.total) + penalty
@@ -149,13 +151,14 @@ class LogisticObjective:
 
     def losses(self, V: Array) -> Array:
         """−log p(y | x) of each row."""
-        blocks = self.features.blocks()
-        return np.concatenate([posteriors(products(V, block), self.y[rows], self.r)[1].loss for rows, block in blocks])
+        scored = ((linear_scores(V, block), self.y[rows]) for rows, block in self.features.blocks())
+        return np.concatenate([posteriors(S, y, self.r)[1].loss for S, y in scored])
 
     def _posteriors(self, V: Array, blocks: Iterable[tuple[slice, Any]]) -> Iterator[tuple[slice, Any, Array]]:
-        known = self._kept[1] if self.keeps and (self._kept[0] == V).all() else repeat(None)
+        last, of_last = self._posteriors_cache
+        known = of_last if self.keeps_posteriors and (last == V).all() else repeat(None)
         for (rows, block), P in zip(blocks, known):
-            yield rows, block, posteriors(products(V, block), self.y[rows], self.r)[0] if P is None else P
+            yield rows, block, posteriors(linear_scores(V, block), self.y[rows], self.r)[0] if P is None else P
 
     def diagonal(self, B: Array) -> Array:
         """The diagonal of the Hessian of f at B, shape (r, p)."""
@@ -176,7 +179,7 @@ class LogisticObjective:
         def product(D: Array) -> Array:
             out = np.zeros_like(D)
             for P, (rows, block) in zip(P_of_blocks, self.features.blocks()):
-                T = products(D, block)
+                T = linear_scores(D, block)
                 T -= (P * T).sum(axis=0)
                 T *= P
                 if self.weight is not None:
@@ -203,8 +206,8 @@ class LogisticObjective:
             G = sum(gram(block, self.counts[rows] / self.total) for rows, block in blocks)
             between = (np.eye(k) - 1 / self.r) / self.r
             return between[:, None, :, None] * G[:, None] if full else np.repeat(between[:1, :1, None] * G, k, axis=0)
-        found = self._posteriors(V, blocks)
-        weighted = ((block, P[-k:], self.counts[rows] / self.total) for rows, block, P in found)
+        with_posteriors = self._posteriors(V, blocks)
+        weighted = ((block, P[-k:], self.counts[rows] / self.total) for rows, block, P in with_posteriors)
         return conditional_information(weighted, k, self.features.width, full, negligible)
 
     def curvature(self, V: Array | None, full: bool = True, negligible: float = 0.0) -> Array:

@@ -169,16 +169,17 @@ def along_the_fibre(objective: Objective, natural: Any, max_iter: int = MOST_STE
 
 
 def nearest(form: MinimalForm, objective: Objective, natural: Statistics) -> list[Array]:
-    """β with the posteriors of an η, and what all classes have in common that of the closed form, near which others
-    with these posteriors are: in the mean over the classes, or so that no class has more, since a rare state that tells
-    a class would be nearly sure in it by the mean."""
+    """Two starts β with the posteriors of an η, near the closed form, as other models with these posteriors are.
+
+    What all classes have in common is the closed form's, in the mean over the classes or so that no class has more of
+    it. The mean would make a rare state that tells a class nearly sure in it."""
     beta, closed = (form.coefficients(each) for each in (natural, finite(closed_form_of(objective))))
-    found = []
+    betas = []
     for chosen in (np.mean, np.min):
         shift = closed - beta
         form.by_class(shift)[:] = chosen(form.by_class(shift), axis=0)
-        found.append(beta + shift)
-    return found
+        betas.append(beta + shift)
+    return betas
 
 
 def has_most_probable(objective: Objective) -> bool:

@@ -37,8 +37,9 @@ class CalibrationTest(NamedTuple):
     statistic : float
         T, about twice the log-likelihood of the labels that calibration would gain on these rows.
     dof : float
-        Mean of T if the model is right and the statistics are these, that of a χ² with so many degrees of freedom.
-        Where T is more than twice as large the calibrated model is, to first order, the better one on new rows as well.
+        Mean of T over redraws with the same statistics, if the model is right: that of a χ² with so many degrees of
+        freedom. Where T is more than twice as large the calibrated model is, to first order, the better one on new rows
+        as well.
     p_value : float
         Chance of a T as large if the model is right.
 

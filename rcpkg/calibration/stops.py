@@ -117,10 +117,10 @@ class Stop:
 class Converged(Stop):
     """Ends a path where the next step promises a gain of at most ``tol``, in nats a row and pseudo-row; 0: never.
 
-    A safe step is one of length one, see `Objective.promised_gain`; a model without natural parameters does not
-    converge by it. In coordinates it is Newton's, whoever made the step. Without a penalty a model that separates the
-    rows has no optimum: the path ends, "separable", where the log-loss is below √(2 tol). ``certified``: by the
-    Hessian at the last point, and not by what stood for it on the way there.
+    On safe steps it is the promise of one of length one, `Objective.promised_gain`, by which a model without natural
+    parameters never converges. In coordinates it is that of Newton's step, whoever makes the next one. Without a
+    penalty a model that separates the rows has no optimum: the path ends, "separable", where the log-loss is below
+    √(2 tol). ``certified`` asks the Hessian at the last point, and not what stood for it on the way there.
     """
 
     tol: float = SAFE_TOL

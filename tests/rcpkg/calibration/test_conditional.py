@@ -61,7 +61,7 @@ def test_hessians_take_the_posteriors_of_the_last_pass_where_it_was_at_the_same_
     ends = [F.evaluate(None).z + shift for shift in (0.0, 0.1)]
     for z in ends:
         F(z)
-    assert F.data.keeps and all(np.array_equal(F.hessian(z), anew.hessian(z)) for z in ends)
+    assert F.data.keeps_posteriors and all(np.array_equal(F.hessian(z), anew.hessian(z)) for z in ends)
 
 
 # --- scores and what gives them back -----------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from rcpkg import (
 )
 from rcpkg.base import log_posterior
 from rcpkg.calibration.conditional import Conditional
-from rcpkg.calibration.features import Features, products
+from rcpkg.calibration.features import Features, linear_scores
 from rcpkg.calibration.logistic import LogisticObjective
 from rcpkg.calibration.objective import Objective
 from rcpkg.capabilities import can
@@ -67,7 +67,7 @@ def test_features_in_blocks_are_those_of_the_cache(name, monkeypatch):
     B = np.random.default_rng(0).normal(size=(3, cached.width))
     for (rows, one), (same, other) in zip(cached.blocks(), formed.blocks(), strict=True):
         assert rows == same and rows.stop - rows.start <= 16
-        assert np.array_equal(products(B, one), products(B, other))
+        assert np.array_equal(linear_scores(B, one), linear_scores(B, other))
 
 
 def test_plain_features_are_those_of_scikit_learn():
