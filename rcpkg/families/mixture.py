@@ -29,7 +29,7 @@ from rcpkg.choice import FOLDS, folds, log_losses
 from rcpkg.families.classifier import ClosedFormClassifier
 from rcpkg.families.constants import LOST, MOST_COMPONENTS, ROWS_PER_COMPONENT
 from rcpkg.families.em import Ascent, best_ascent
-from rcpkg.families.family import ClassPrior, Family, Weigh, if_all_have, safe_counts
+from rcpkg.families.family import ClassPrior, Family, Weigh, if_all_have
 from rcpkg.families.portions import COLUMNS, BlockSummary, encoded, first_rows, rows_and_weight
 from rcpkg.families.statistics import Statistics, class_counts
 from rcpkg.linalg import one_hot
@@ -38,11 +38,9 @@ from rcpkg.rows import Block, Blocks, Rows
 
 
 class MixtureParameters(NamedTuple):
-    """Class log probabilities (r,), log p(y | k) of the pairs (y, k) where components are shared, else zeros, and the
-    parameters of the components, whose class probabilities are p(y, k), or p(k)."""
+    """Class log probabilities (r,), and the parameters of the components, whose class probabilities are p(y, k)."""
 
     log_prior: Array
-    pairs: Array
     components: Any
 
 
@@ -51,7 +49,6 @@ class MixtureSettings(ClassPrior):
     """Settings of a mixture: its components have their own."""
 
     n_components: int | str = "cv"
-    shared: bool = False
     n_starts: int = 4
     max_iter: int = 300
     tol: float = 1e-5
@@ -67,9 +64,9 @@ def _that_of(part: str, name: str) -> Any:
 
 @constructed
 class MixtureFamily(MixtureSettings, Family):
-    """Mixtures of members of a family ``component``, whose classes are the pairs (y, k) or, shared, the components k.
+    """Mixtures of members of a family ``component``, whose classes are the pairs (y, k).
 
-    Statistics: ``count`` (r,), ``pairs``, the weights of all (y, k), and ``components``, the statistics of the family.
+    Statistics: ``count`` (r,), and ``components``, those of the family, with the weights of all (y, k).
     """
 
     component: Family
@@ -102,11 +99,9 @@ class MixtureFamily(MixtureSettings, Family):
         self.sizes = np.asarray(sizes)
         self.classes_of = np.repeat(np.arange(len(self.sizes)), self.sizes)
         self.starts = np.cumsum(self.sizes) - self.sizes
-        numbers = np.arange(len(self.classes_of)) - self.starts[self.classes_of]
-        self.places = numbers if self.shared else np.arange(len(numbers))
         if hasattr(self, "classes_"):
-            labels = [f"{self.classes_[y]} (component {k})" for y, k in zip(self.classes_of, numbers)]
-            names = [f"(component {k})" for k in range(max(self.sizes))] if self.shared else labels
+            numbers = np.arange(len(self.classes_of)) - self.starts[self.classes_of]
+            names = [f"{self.classes_[y]} (component {k})" for y, k in zip(self.classes_of, numbers)]
             self.component = copy(self.component).describe(classes_=np.array(names))
 
     def _by_class(self, log_pairs: Array) -> tuple[Array, Array]:
@@ -123,21 +118,13 @@ class MixtureFamily(MixtureSettings, Family):
 
     def _split(self, X: Any, parameters: MixtureParameters) -> tuple[Array, Array]:
         """log p(x, y), (n, r), and the responsibilities p(k | x, y), (n, pairs)."""
-        joint = self.component.log_joint(X, parameters.components)
-        if self.shared:
-            joint = joint[:, self.places] + parameters.pairs
-        return self._by_class(joint)
-
-    def _over_classes(self, pairs: Array) -> Array:
-        """Sums (…, k) over the classes, for each shared component; of others the pairs are the components."""
-        return pairs.reshape(*pairs.shape[:-1], len(self.sizes), -1).sum(axis=-2) if self.shared else pairs
+        return self._by_class(self.component.log_joint(X, parameters.components))
 
     def _expected(self, X: Any, weights: Array, shares: Array, *theta: Any) -> Statistics:
         """Statistics of rows of weights (n, r), with the ``shares`` of the pairs; complete rows need no θ."""
-        pairs = weights[:, self.classes_of] * shares
         take = self.component.expected_statistics if theta else self.component.statistics
-        components = take(X, self._over_classes(pairs), *theta)
-        return Statistics(count=weights.sum(axis=0), pairs=pairs.sum(axis=0), components=components)
+        components = take(X, weights[:, self.classes_of] * shares, *theta)
+        return Statistics(count=weights.sum(axis=0), components=components)
 
     def log_joint(self, X: Any, parameters: MixtureParameters) -> Array:
         """log p(x, y) = log Σ_k p(x, y, k)."""
@@ -160,81 +147,60 @@ class MixtureFamily(MixtureSettings, Family):
 
     def parameters(self, statistics: Statistics) -> MixtureParameters:
         """θ of the components with their pseudo-rows, and p(k | y) from the weights of the pairs with theirs."""
-        log_prior, s = self.class_log_prior(statistics.count), self.with_pseudo_rows(statistics)
-        components = self.component.parameters(s.components)
+        log_prior = self.class_log_prior(statistics.count)
+        components = self.component.parameters(self.with_pseudo_rows(statistics).components)
         log_pairs = self.component.log_class_probabilities(components)
-        if self.shared:
-            with np.errstate(divide="ignore", invalid="ignore"):
-                log_pairs = log_pairs[self.places] + np.log(s.pairs / self._over_classes(s.pairs)[self.places])
-        total, _ = self._by_class(log_pairs)
-        return self._joined(log_prior, log_pairs + (log_prior - total)[self.classes_of], components)
-
-    def _log_pairs(self, parameters: MixtureParameters) -> Array:
-        """log p(y, k) of all pairs."""
-        return self.component.log_class_probabilities(parameters.components)[self.places] + parameters.pairs
+        log_pairs = log_pairs + (log_prior - self._by_class(log_pairs)[0])[self.classes_of]
+        return MixtureParameters(log_prior, components._replace(log_prior=log_pairs))
 
     def with_pseudo_rows(self, statistics: Statistics) -> Statistics:
         """Statistics with those of the prior of the components."""
         return statistics if self._pseudo is None else statistics + self.prior_strength * self._pseudo
 
-    def _joined(self, log_prior: Array, log_pairs: Array, components: Any) -> MixtureParameters:
-        """Parameters with log p(y, k)."""
-        if not self.shared:
-            return MixtureParameters(log_prior, np.zeros_like(log_pairs), components._replace(log_prior=log_pairs))
-        log_k = np.logaddexp.reduce(log_pairs.reshape(len(self.sizes), -1), axis=0)
-        return MixtureParameters(log_prior, log_pairs - log_k[self.places], components._replace(log_prior=log_k))
-
     @if_all_have
     def natural_parameters(self, parameters: MixtureParameters) -> Statistics:
-        """η of the complete rows: that of the components, and log p(y | k) where they are shared."""
+        """η of the complete rows: that of the components."""
         components = self.component.natural_parameters(parameters.components)
-        return Statistics(count=np.zeros_like(parameters.log_prior), pairs=parameters.pairs, components=components)
+        return Statistics(count=np.zeros_like(parameters.log_prior), components=components)
 
     @if_all_have
     def mean_parameters(self, parameters: MixtureParameters) -> Statistics:
         """μ of the complete rows."""
         components = self.component.mean_parameters(parameters.components)
-        count, pairs = np.exp(parameters.log_prior), np.exp(self._log_pairs(parameters))
-        return Statistics(count=count, pairs=pairs, components=components)
+        return Statistics(count=np.exp(parameters.log_prior), components=components)
 
     @if_all_have
     def class_log_partition(self, natural: Statistics) -> Array:
         """η_0y + log Σ_k exp of that of the components."""
         components = self.component.class_log_partition(natural.components)
-        return self._by_class(components[self.places] + natural.pairs)[0] + natural.count
+        return self._by_class(components)[0] + natural.count
 
     @if_all_have
     def safe_update(self, old: Statistics, change: Statistics) -> Statistics:
-        """Of the components; the weights of their classes, where they are shared, dampened as counts are."""
+        """That of the components with their pseudo-rows."""
         smoothed = self.with_pseudo_rows(old)
         components = self.component.safe_update(smoothed.components, change.components)
         components = components - (smoothed - old).components
-        pairs = count = class_counts(components)
-        if self.shared:
-            pairs = safe_counts(old.pairs, change.pairs)
-            pairs *= (count / self._over_classes(pairs))[self.places]
-        return Statistics(count=np.add.reduceat(pairs, self.starts), pairs=pairs, components=components)
+        return Statistics(count=np.add.reduceat(class_counts(components), self.starts), components=components)
 
     @if_all_have
     def precondition(self, old: Statistics, expected: Statistics, change: Statistics) -> Statistics:
         components = self.component.precondition(old.components, expected.components, change.components)
-        return Statistics(count=change.count, pairs=change.pairs, components=components)
+        return Statistics(count=change.count, components=components)
 
     @if_all_have
     def pooled_parameters(self, statistics: Statistics) -> tuple[MixtureParameters, float]:
         """Observed weights of classes and components, which are pooled ones of their family."""
         components, size = self.component.pooled_parameters(self.with_pseudo_rows(statistics).components)
-        log_prior = self.class_log_prior(statistics.count)
-        within = log_prior[self.classes_of] if self.shared else 0.0
-        log_pairs = self.component.log_class_probabilities(components)[self.places] + within
-        return self._joined(log_prior, log_pairs, components), size
+        return MixtureParameters(self.class_log_prior(statistics.count), components), size
 
     @if_all_have
     def grand_parameters(self, statistics: Statistics) -> tuple[MixtureParameters, float]:
         """Equal weights of the classes, of the components of a class, and for all of them the grand one."""
         components, size = self.component.grand_parameters(self.with_pseudo_rows(statistics).components)
         log_prior = np.full(len(self.sizes), -np.log(len(self.sizes)))
-        return self._joined(log_prior, (log_prior - np.log(self.sizes))[self.classes_of], components), size
+        log_pairs = (log_prior - np.log(self.sizes))[self.classes_of]
+        return MixtureParameters(log_prior, components._replace(log_prior=log_pairs)), size
 
     encode, encode_new = _that_of("component", "encode"), _that_of("component", "encode_new")
     representatives = _that_of("component", "representatives")
@@ -252,7 +218,7 @@ class MixtureFamily(MixtureSettings, Family):
 
     def same_form(self, other: object) -> bool:
         """With as many components of the same form in each class."""
-        alike = super().same_form(other) and self.shared == other.shared and np.array_equal(self.sizes, other.sizes)
+        alike = super().same_form(other) and np.array_equal(self.sizes, other.sizes)
         return alike and self.component.same_form(other.component)
 
     def check_complete(self, X: Any) -> None:
@@ -264,15 +230,16 @@ class MixtureFamily(MixtureSettings, Family):
     @if_all_have
     def expected_rows(self, X: Array, weights: Array, parameters: MixtureParameters) -> Any:
         """Σ_y W_iy Σ_k p(k | what there is of x_i, y) E[x_i | what there is, y, k]."""
-        shares = self._over_classes(weights[:, self.classes_of] * self._split(X, parameters)[1])
+        shares = weights[:, self.classes_of] * self._split(X, parameters)[1]
         return self.component.expected_rows(X, shares, parameters.components)
 
     @if_all_have
     def draw(self, parameters: MixtureParameters, y: NDArray[np.intp], rng: np.random.RandomState) -> Array:
-        shares, components = self._by_class(self._log_pairs(parameters))[1], np.empty(len(y), dtype=np.intp)
+        log_pairs = self.component.log_class_probabilities(parameters.components)
+        shares, components = self._by_class(log_pairs)[1], np.empty(len(y), dtype=np.intp)
         for c, size in enumerate(self.sizes):
-            pairs = slice(self.starts[c], self.starts[c] + size)
-            components[y == c] = rng.choice(self.places[pairs], size=np.count_nonzero(y == c), p=shares[pairs])
+            pairs = np.arange(self.starts[c], self.starts[c] + size)
+            components[y == c] = rng.choice(pairs, size=np.count_nonzero(y == c), p=shares[pairs])
         return self.component.draw(parameters.components, components, rng)
 
     @property
@@ -341,26 +308,23 @@ class MixtureFamily(MixtureSettings, Family):
     def _best_ascent(self, rows: Rows, counts: Statistics, number: int, rng: np.random.RandomState) -> Ascent | None:
         """EM with at most a ``number`` of components a class; None where no start keeps all of them."""
         n_rows = int(counts.rows.sum())
-        if self.shared:
-            counts = counts.map(lambda part: np.full_like(part, part.sum()))
         self._lay_out(np.clip(counts.rows // ROWS_PER_COMPONENT, 1, number).astype(np.intp))
-        self._pseudo, alone = None, not self.shared and (self.sizes == 1).all()
+        self._pseudo, alone = None, (self.sizes == 1).all()
         everywhere = rows if alone else rows.map(partial(_in_all, self))
         components = self.component.closed_form_statistics(everywhere)
         theta = self.component.fix_prior(components, n_rows)
         if alone:
-            statistics = Statistics(count=counts.weight, pairs=counts.weight, components=components)
+            statistics = Statistics(count=counts.weight, components=components)
             return Ascent(statistics, self.parameters(statistics), [], True)
         theta = theta or self.component.parameters(components)
         self._pseudo = rows.sum(partial(_spread, self, theta, 1 / counts.weight))
         return best_ascent(self, rows, self._starting(rows, theta, counts.weight, rng))
 
     def _starting(self, rows: Rows, theta: Any, weight: Array, rng: np.random.RandomState) -> Iterator[Statistics]:
-        """Statistics of which each component has half from its class, or all rows, and half from one row of them."""
+        """Statistics of which each component has half from its class and half from one row of it."""
         share = weight / (2 * self.sizes)
         half = rows.sum(partial(_spread, self, theta, share / weight))
         pools = first_rows(rows, len(self.sizes))
-        pools = [np.concatenate(pools)] if self.shared else pools
         for _ in range(self.n_starts):
             seeds = np.concatenate([pool[rng.permutation(len(pool))[: self.sizes[y]]] for y, pool in enumerate(pools)])
             start = half
@@ -368,7 +332,7 @@ class MixtureFamily(MixtureSettings, Family):
                 here = np.flatnonzero(seeds[:, 0] == number)
                 if len(here):
                     seed = block.part(seeds[here, 1])
-                    of_pairs = (self.classes_of == seed.y[:, None]) & (self.places == here[:, None])
+                    of_pairs = (self.classes_of == seed.y[:, None]) & (np.arange(len(self.classes_of)) == here[:, None])
                     W = share * one_hot(seed.y, len(self.sizes))
                     start = start + self._expected(seed.X, W, of_pairs.astype(float), theta)
             yield start
@@ -386,8 +350,7 @@ class MixtureFamily(MixtureSettings, Family):
 
 def _in_all(mixture: MixtureFamily, block: Block) -> Block:
     """Rows that count in each component that they may belong to."""
-    weights = block.weights(len(mixture.sizes))[:, mixture.classes_of]
-    return block._replace(y=mixture._over_classes(weights), weight=None)
+    return block._replace(y=block.weights(len(mixture.sizes))[:, mixture.classes_of], weight=None)
 
 
 def _spread(mixture: MixtureFamily, theta: Any, factor: Array, block: Block) -> Statistics:
@@ -411,8 +374,6 @@ class Mixture(MixtureSettings, ClosedFormClassifier, family=MixtureFamily):
     n_components : int or "cv", default="cv"
         Components a class; a class has no more than half its rows. "cv": of 1 to 4 the least whose log-loss in five
         folds is within one standard error of the best. One component is the model itself.
-    shared : bool, default=False
-        Whether the classes share the components, with weights of their own: p(x, y) = Σ_k p(k) p(y | k) p(x | k).
     n_starts : int, default=4
         Starts of EM, of which the most probable after ten steps goes on. Each component starts halfway between its
         class and one of its rows, which are drawn.
@@ -438,13 +399,13 @@ class Mixture(MixtureSettings, ClosedFormClassifier, family=MixtureFamily):
     classes_, class_log_prior_
         As in `QDA`.
     n_components_ : array of shape (r,)
-        Components of each class; of shared ones the same number r times.
+        Components of each class.
     n_iter_ : int
         Steps of EM, or one where each class has one component.
     statistics_ : Statistics
-        count (r,), pairs, the weights of all (y, k), by class, and components, those of the family of ``model``.
+        count (r,), and components, those of the family of ``model``, whose classes are all (y, k), by class.
     parameters_ : MixtureParameters
-        log_prior (r,), pairs, log p(y | k) where shared, else zeros, and components.
+        log_prior (r,), and components, those of the family of ``model``, with the log prior log p(y, k).
     family_ : MixtureFamily
         Its ``log_likelihoods`` are those of the steps of EM, with the log density of the prior, in nats a row; they
         never fall, but where ``model`` has a prior of its own, whose density they leave out.

@@ -53,7 +53,7 @@ LEARNERS = [  # one of each way through the library: family, prior, step and cho
     BernoulliNB(prior_strength=1.0, binarize=None),
     MultinomialNB(prior_strength=1.0),
     ProductModel(MIXED),
-    Mixture(QDA(), n_components=2, shared=True, random_state=0),
+    Mixture(QDA(), n_components=2, random_state=0),
     Mixture(ProductModel(MIXED), n_components=2, random_state=0),
     TAN(prior_strength=0.0),
     KDependenceBayes(k=2, decomposable=False),
