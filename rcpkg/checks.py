@@ -132,13 +132,11 @@ def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
         raise refusal(name, f"be {' or '.join(repr(choice) for choice in choices)}", value)
 
 
-def check_sequence(
-    name: str, values: ArrayLike, low: float, high: float = np.inf, *, above: bool = False, estimator: Any = None
-) -> Array:
-    """Refuse what is no sequence of finite numbers >= ``low`` (> ``low`` if ``above``) and <= ``high``."""
+def check_sequence(name: str, values: ArrayLike, low: float, high: float = np.inf, estimator: Any = None) -> Array:
+    """Refuse what is no sequence of finite numbers >= ``low`` and <= ``high``."""
     array = check_numbers(name, values, estimator)
-    if array.ndim != 1 or len(array) == 0 or array.max() > high or array.min() < low or (above and array.min() == low):
-        bounds = f"{'>' if above else '>='} {low}" + (f" and <= {high}" if high < np.inf else "")
+    if array.ndim != 1 or len(array) == 0 or array.max() > high or array.min() < low:
+        bounds = f">= {low}" + (f" and <= {high}" if high < np.inf else "")
         raise refusal(name, f"be a sequence of one or more numbers {bounds}", values)
     return array
 

@@ -123,7 +123,6 @@ MODELS = {**ML, **MAP}
 
 
 WITH_SETTINGS = [
-    *(rcpkg.BDA7(dof_multiples=(1, 3)), rcpkg.QuadraticBayes(dof_multiples=(1, 3), scales=(1, 2))),
     *(rcpkg.RDA(lambdas=(0.5,)), rcpkg.EDDA(models=("EEE",)), rcpkg.SVMKNN(n_neighbors=5)),
     rcpkg.RiskCalibrationCV(LDA(), target="pooled", target_weights=[3.0, 30.0]),
     *(rcpkg.RiskCalibration(GaussianNB()), rcpkg.ConditionalLikelihood(GaussianNB(), target_weight=1.0)),

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from rcpkg.base import constructed
-from rcpkg.checks import check_choice, check_number, check_numbers, check_sequence, refusal
+from rcpkg.checks import check_choice, check_number, check_numbers, refusal
 from rcpkg.choice import log_class_prior
 from rcpkg.gaussians.classifier import Grid, GridClassifier, MomentClassifier
 from rcpkg.gaussians.grid import BDA7_SEEDS, Seed, grid_log_predictive, seed_matrices
@@ -157,32 +157,31 @@ class PredictiveGrid(Grid):
 
 
 class PredictiveClassifier(PredictiveDensities, GridClassifier):
-    """A classifier by the predictive densities of one (q, seed) of a `PredictiveGrid`."""
+    """A classifier by the predictive densities of one (q, seed) of a grid: q is d, 2d, …, 6d, and the ``seeds`` are
+    those of the class."""
 
+    seeds: ClassVar[Sequence[Seed]]
     dof_: ClassVar[float]
     seed_: ClassVar[Seed]
 
+    def _grid(self, d: int) -> PredictiveGrid:
+        return PredictiveGrid(d * np.arange(1.0, 7.0), self.seeds)
+
     def _adopt(self, grid: PredictiveGrid, place: tuple[int, ...], sample: Sample) -> None:
         self.dof_, self.seed_ = float(grid.dofs[place[0]]), grid.seeds[place[1]]
-
-
-def _dofs(multiples: Sequence[float], d: int) -> Array:
-    return d * check_sequence("dof_multiples", multiples, 0, above=True)
 
 
 @constructed
 class BDA7(PredictiveClassifier):
     """Bayesian QDA with q and one of seven data-dependent seeds chosen by cross-validation.
 
-    Predictive density (4.22), q a multiple of d, seeds (5.13). The seeds are recomputed without the held-out rows in
+    Predictive density (4.22), q one of d, 2d, …, 6d, seeds (5.13). These are recomputed without the held-out rows in
     every fold. Under the diagonal seeds predictions do not change when features are rescaled.
 
     Missing values (NaN) are integrated out in predictions; training does not take them.
 
     Parameters
     ----------
-    dof_multiples : sequence of float, default=(1, 2, 3, 4, 5, 6)
-        Candidates of q / d, each > 0.
     class_prior : {"laplace", "empirical", "uniform"} or array of shape (r,), default="laplace"
         Class probabilities of the model: (n_h + 1)/(n + r), which the closed-form models call
         ``class_prior_strength=r``; n_h/n; 1/r; or given ones, their ``priors``.
@@ -201,10 +200,10 @@ class BDA7(PredictiveClassifier):
         The chosen q.
     seed_ : Seed
         The chosen rule of B_h.
-    cv_errors_ : array of shape (n_dof, 7)
+    cv_errors_ : array of shape (6, 7)
         Cross-validated error rates (or mean costs), seeds in the order of (5.13). A held-out row whose own
         class has no density without it counts as an error.
-    cv_log_loss_ : array of shape (n_dof, 7)
+    cv_log_loss_ : array of shape (6, 7)
         Cross-validated log-losses, averaged over the rows whose class has a density under some model without them.
     statistics_ : ClassStatistics
         Counts (r,), means (r, d) and scatter matrices (r, d, d) of all rows.
@@ -230,27 +229,24 @@ class BDA7(PredictiveClassifier):
     (78.0, 'diag_class')
     """
 
-    dof_multiples: Sequence[float] = (1, 2, 3, 4, 5, 6)
-    class_prior: ClassPriorName | Numbers = "laplace"
+    seeds = BDA7_SEEDS
 
-    def _grid(self, d: int) -> PredictiveGrid:
-        return PredictiveGrid(_dofs(self.dof_multiples, d), BDA7_SEEDS)
+    class_prior: ClassPriorName | Numbers = "laplace"
 
 
 @constructed
 class QuadraticBayes(PredictiveClassifier):
     """Bayesian QDA with the seed k I, q and k chosen by cross-validation (QB).
 
-    Predictive density (4.22), q a multiple of d. The source calls this classifier parameter-based, but (4.24) does not
+    Predictive density (4.22), q one of d, 2d, …, 6d, and k one of 1, 2, …, 7, on the scale of the features' scatter: so
+    standardise the features. The source calls this classifier parameter-based, but (4.24) does not
     exist for n_h <= 2d - q + 1.
 
     Missing values (NaN) are integrated out in predictions; training does not take them.
 
     Parameters
     ----------
-    scales : sequence of float, default=(1, 2, 3, 4, 5, 6, 7)
-        Candidates of k > 0, on the scale of the features' scatter, so standardise the features.
-    dof_multiples, cv, scoring, cost
+    cv, scoring, cost
         As in `BDA7`.
 
     Attributes
@@ -260,7 +256,7 @@ class QuadraticBayes(PredictiveClassifier):
     classes_, class_log_prior_, dof_, statistics_
         As in `BDA7`.
     cv_errors_, cv_log_loss_
-        As in `BDA7`, of shape (n_dof, n_scales).
+        As in `BDA7`.
 
     References
     ----------
@@ -277,9 +273,4 @@ class QuadraticBayes(PredictiveClassifier):
     (78.0, 2.0)
     """
 
-    dof_multiples: Sequence[float] = (1, 2, 3, 4, 5, 6)
-    scales: Sequence[float] = (1, 2, 3, 4, 5, 6, 7)
-
-    def _grid(self, d: int) -> PredictiveGrid:
-        seeds = [Seed("identity", 0, float(k)) for k in check_sequence("scales", self.scales, 0, above=True)]
-        return PredictiveGrid(_dofs(self.dof_multiples, d), seeds)
+    seeds = tuple(Seed("identity", scale=float(k)) for k in range(1, 8))

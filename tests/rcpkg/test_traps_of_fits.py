@@ -37,7 +37,6 @@ from rcpkg.base import Classifier
 
 X, Y = load_iris(return_X_y=True)
 X, Y = np.rint(10 * X[::5]), Y[::5] + 1  # whole numbers, which are codes as well
-FAST = {"dof_multiples": (1, 3)}
 GAUSSIANS = "BDA7", "BayesianQDA", "EDDA", "NearestMeans", "QDA", "QuadraticBayes", "RDA"
 MODELS = [EACH_ESTIMATOR[name] for name in (*GAUSSIANS, "BregmanKNN", "LocalBDA", "RiskCalibration", "WANBIAC")]
 MODELS.append(RiskCalibrationCV(LDA(), target_weights=[1.0, 30.0], cv=3))
@@ -177,7 +176,7 @@ def test_costs_are_of_the_classes_that_count(kind):
     refused("cost must have shape", kind(cost=1 - np.eye(3)).fit, X, Y, sample_weight=weights)
 
 
-@pytest.mark.parametrize("model", [BDA7(**FAST), RDA(lambdas=(0.0, 0.5))], ids=repr)
+@pytest.mark.parametrize("model", [BDA7(), RDA(lambdas=(0.0, 0.5))], ids=repr)
 def test_groups_of_rows_stay_together(model):
     groups = np.arange(len(X)) % 7
     given = clone(model).set_params(cv=GroupKFold(7)).fit(X, Y, groups=groups)
@@ -195,7 +194,7 @@ def test_groups_of_rows_stay_together(model):
     refused("groups", clone(model).set_params(cv=GroupKFold(7)).fit, X, Y)
 
 
-@pytest.mark.parametrize("model", [BDA7(**FAST), RiskCalibrationCV(LDA(), target_weights=[1.0, 3.0, 10.0])], ids=repr)
+@pytest.mark.parametrize("model", [BDA7(), RiskCalibrationCV(LDA(), target_weights=[1.0, 3.0, 10.0])], ids=repr)
 def test_all_repetitions_of_folds_count(model):
     def losses(cv):
         fitted = clone(model).set_params(cv=cv).fit(X, Y)

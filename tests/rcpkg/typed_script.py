@@ -49,7 +49,7 @@ def others() -> list[rcpkg.GenerativeClassifier]:
     """Bayesian, regularised and local classifiers."""
     return [
         rcpkg.BayesianQDA(seed="trace"),
-        rcpkg.BDA7(dof_multiples=(1, 2)),
+        rcpkg.BDA7(),
         rcpkg.QuadraticBayes(),
         rcpkg.RDA(),
         rcpkg.EDDA(),

@@ -27,8 +27,8 @@ COST = np.array([[0.0, 1.0, 1.0], [1.0, 0.0, 9.0], [1.0, 1.0, 0.0]])
 MODELS = [
     BayesianQDA(seed="diag_pooled", cost=COST),
     BayesianQDA(prior="noninformative"),
-    BDA7(dof_multiples=(1, 3), cost=COST),
-    QuadraticBayes(dof_multiples=(2,)),
+    BDA7(cost=COST),
+    QuadraticBayes(),
     RDA(),
     EDDA(models=("EEE", "VVV")),
     NearestMeans(),
