@@ -137,12 +137,13 @@ class Whitened:
 
     def __init__(self, features: FeatureMap, parameters: Any) -> None:
         self.prior = np.exp(parameters.log_prior)
-        self.mean, self.whiteners = features.whitened(parameters)
-        self.rows = [(W @ (features.own - mean).T).T for W, mean in zip(self.whiteners, self.mean)]
+        self.mean, whiteners = features.whitened(parameters)
+        self.rows = [(W @ (features.own - mean).T).T for W, mean in zip(whiteners, self.mean)]
+        self.whiteners = whiteners, [W.T for W in whiteners]
 
     def solve(self, count: Array, by_class: Array, shared: Array) -> tuple[Array, Array, Array]:
         about = (by_class - count[:, None] * self.mean) / self.prior[:, None]
-        own = np.array([W.T @ (W @ sums) for W, sums in zip(self.whiteners, about)])
+        own = np.array([transposed @ (W @ sums) for W, transposed, sums in zip(*self.whiteners, about)])
         return count / self.prior - (self.mean * own).sum(axis=1), own, shared
 
     def kernel(self, y: int, first: Any, second: Any) -> Array:
