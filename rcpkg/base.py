@@ -31,7 +31,8 @@ from rcpkg.checks import (
     warn,
 )
 from rcpkg.columns import as_labels
-from rcpkg.linalg import AT_A_TIME, Array, log_sum_exp
+from rcpkg.linalg import AT_A_TIME, ROUNDING, Array, log_sum_exp
+from rcpkg.progress import Fit
 from rcpkg.rows import Block, Rows, by_block
 
 SMALL = AT_A_TIME  # values of a table that is small
@@ -86,13 +87,13 @@ class InconsistentVersion(UserWarning):
     """An estimator was saved by another version of rcpkg: a parameter may be missing, or mean something else."""
 
 
-Fit = TypeVar("Fit", bound=Callable[..., Any])
-
-
 def atomic(fit: Fit) -> Fit:
-    """Decorator of ``fit``: one that fails or is interrupted leaves the estimator as it was, so that the labels of one
-    fit never meet the parameters of another; what is said once a fit is told anew in the next one, and a matrix that is
-    singular since a row outweighs all others is an error of ``sample_weight``."""
+    """Decorator of ``fit``, which makes it all or nothing.
+
+    A fit that fails or is interrupted leaves the estimator as it was, so that the labels of one fit never meet the
+    parameters of another. Warnings that are given once a fit are given anew in the next. A matrix that is singular
+    after a warning of ``sample_weight`` is a ValueError, which names it.
+    """
 
     @wraps(fit)
     def whole(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -161,7 +162,9 @@ def one_thread_if_small(fit: Fit) -> Fit:
     """Decorator of a ``fit`` that runs BLAS on one thread where the table X is small.
 
     numpy and scipy bring a BLAS and its threads each, which hold up those of the other; only large products gain from
-    them. Of fits that overlap, the first to begin limits the threads of the process and gives back what it has found.
+    them. The bar is `RiskCalibrationCV`, whose LDA takes 86 in place of 350 ms of two processors on wine; of the other
+    classifiers QuadraticBayes takes 5 in place of 340 ms. The operations are the same. Of fits that overlap, the first
+    to begin limits the threads of the process and gives back what it has found.
     """
 
     @wraps(fit)
@@ -333,7 +336,7 @@ class GenerativeClassifier(Classifier):
             if never.any():
                 label = self.classes_[never].tolist()[0]
                 raise ValueError(f"class_prior cannot change the weight of {label!r}, which is zero in the model")
-            silent = np.isclose(joint, self.class_log_prior_, rtol=0.0, atol=1e-12).all(axis=1, keepdims=True)
+            silent = np.isclose(joint, self.class_log_prior_, rtol=0.0, atol=ROUNDING).all(axis=1, keepdims=True)
             joint = np.where(silent, log_prior, joint + (log_prior - self._calibrated_at))
         return log_posterior(joint, log_prior)
 

@@ -224,10 +224,10 @@ def check_magnitude(X: Array, *, fitting: bool = False, names: Any = None) -> Ar
     return X
 
 
-#: Rows at most that together leave all others no say, each with more than `MOST_STEPS` times the weight of the rest,
-#: since a search takes about as many: with 700 times calibrations of iris end after up to 647 steps, with 7,000 some of
-#: them not within 1,000. With three of iris, one a class, of
-#: 1e9 `RiskCalibrationCV` of LDA takes minutes, with six .6 s
+#: At most this many rows may jointly dominate the weights before a warning, each with more than `MOST_STEPS` times the
+#: weight of all lighter ones: a search takes about as many steps. With 700 times calibrations of iris end after up to
+#: 647 steps, with 7,000 some of them not within 1,000. With three rows of iris, one a class, of weight 1e9
+#: `RiskCalibrationCV` of LDA takes minutes, with six .6 s: half would miss such three, twice warns of more rows.
 FEW = 5
 #: Times the rest from which sums of all rows keep fewer than half of the digits of it, and the row is refused: of 64
 #: fits to iris and wine none ended in a singular matrix at 6e3, one at 6e6 and seven at 6e9

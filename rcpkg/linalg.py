@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs, dtrtrs
 
 Array = NDArray[np.float64]
+Index = NDArray[np.intp]  # numbers of rows, or of columns
 Numbers = NDArray[Any] | Sequence[float] | Sequence[Sequence[float]]  # without text, which ArrayLike takes
 EPS = float(np.finfo(float).eps)
 LOG_2PI = float(np.log(2 * np.pi))
@@ -22,13 +23,17 @@ RESOLVED = ROUNDING**0.5
 #: posteriors, that counts as none: far above the rounding of some features, and far below what real ones have. Of 150
 #: searches finite optima had at least 1e-7, and ways to none at most 3e-12; half or twice changes none of 83 fits.
 SINGULAR_RATIO = 1e-10
-#: Nats by which log densities and mean log-losses differ in rounding alone
+#: Nats by which log densities and mean log-losses differ in rounding alone: far above what rounding does to them, and
+#: far below what rows tell, so that half or twice decides otherwise for rounding alone
 LOG_ROUNDING = 1e-9
-#: Entries of arrays that are made at a time, 8 MB: twice as many take twice the memory, a tenth shows Python's loops
+#: Entries of arrays that are made at a time, 8 MB, on which memory depends. Half or twice changes the time of
+#: GaussianNB on 20,000 rows, of QDA with gaps and of RDA by less than an eighth, a tenth by less than a fifth.
 AT_A_TIME = 2**20
 #: Entries of a block that stays in the processor's cache, 1 MB; half or twice costs up to a tenth of the time
 IN_CACHE = 2**17
-#: Steps of a search that nobody limits, after which it warns or gives up: those that converge take up to some hundreds
+#: Steps of a search that nobody limits, after which it warns or gives up: those that converge take up to some hundreds.
+#: Half would warn of calibrations of iris with a row of 700 times the weight of the others, which take up to 647 steps;
+#: twice doubles the time of a search without an end.
 MOST_STEPS = 1000
 #: Times that a step is halved or doubled at most, 40, after which it is rounding; and the part of what its slope
 #: promises that it gains at least: Armijo's condition with the usual number. Near an optimum a whole step gains half:
@@ -37,12 +42,11 @@ HALVINGS, SUFFICIENT_GAIN = round(-np.log2(ROUNDING)), 1e-4
 
 
 class Factor(NamedTuple):
-    """A = L Lᵀ; the least squared pivot of its correlation matrix, 0 where A is singular and L of no use, and the
-    number of that row, which depends most on those before it."""
+    """A Cholesky factor, A = L Lᵀ."""
 
-    lower: Array
-    pivot: float
-    weakest: int
+    lower: Array  # L, of no use where A is singular
+    pivot: float  # least squared pivot of the correlation matrix of A; 0 where A is singular
+    weakest: int  # number of the row of that pivot, which depends most on those before it
 
     @property
     def log_det(self) -> float:
@@ -140,8 +144,9 @@ def correlations(A: Array) -> tuple[Array, Array]:
 def is_definite(A: Array, tol: float = ROUNDING) -> Array:
     """Whether the correlation matrix of each of A, shape (..., d, d), has eigenvalues > ``tol`` only."""
     positive, correlation, d = (np.diagonal(A, axis1=-2, axis2=-1) > 0).all(axis=-1), correlations(A)[0], A.shape[-1]
-    try:  # a factor of what is less by tol and by the rounding of a factor (Higham 2002, Theorem 10.7) shows that all
-        # are, in a tenth of the time: RDA, which asks for each row left out, takes half as long
+    # The bar is RDA, which asks for each row left out: on wine a fit takes .6 of the time that it takes by eigenvalues
+    # alone. A factor proves these to be > tol; where there is none they decide, so that the answer is the same.
+    try:  # a factor of what is less by tol and by the rounding of a factor (Higham 2002, Theorem 10.7)
         factor = np.linalg.cholesky(correlation - (tol + d * (d + 1) * EPS) * np.eye(d))
     except np.linalg.LinAlgError:
         return positive & (np.linalg.eigvalsh(correlation)[..., 0] > tol)

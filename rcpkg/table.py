@@ -67,7 +67,7 @@ MOST_ROWS_BY_WEIGHT = 5000
 MOST_PARAMETERS_BY_WEIGHT = 300
 #: Parameters of a Gaussian beyond which variances are shared, those of 61 columns: QDA on 1,500 rows takes .8 s, with
 #: half as many as well, and with twice 1.0 s
-MOST_PARAMETERS = 2000
+MOST_PARAMETERS_OF_FULL = 2000
 #: Weight of the pooled target of trees, which have many parameters for their rows. On 16 tables half gains .03 nats a
 #: row in the mean, from -.11 to .03, and twice loses .05.
 TREE_WEIGHT = 30.0
@@ -266,7 +266,7 @@ def _as_text(column: pd.Series) -> NDArray[np.object_]:
     return np.array([None if pd.isna(value) else str(value) for value in column], dtype=object)
 
 
-class Candidate(NamedTuple):
+class CandidateModel(NamedTuple):
     """A ``model`` of a table whose columns `TableColumns` has made, with its name; of numbers or of ``intervals``. Of
     equal ``rank`` are those that are equally simple, such as a closed form and what calibration makes of it."""
 
@@ -278,7 +278,7 @@ class Candidate(NamedTuple):
 
 def candidates_of(
     columns: Columns, counts: ArrayLike, gaps: bool, in_view: Any = None, seed: int = 0
-) -> list[Candidate]:
+) -> list[CandidateModel]:
     """Candidates for a table with such ``columns``, and ``counts`` of rows of the classes, from the simplest to the
     richest."""
     numbers, categories, n_rows = columns.numbers, columns.categories, np.sum(counts)
@@ -297,12 +297,12 @@ def candidates_of(
         return RiskCalibrationCV(model, target="pooled", target_weights=TARGET_WEIGHTS, cv="loo")
 
     naive = product(GaussianNB())
-    found = [Candidate("naive Bayes", naive), Candidate("naive Bayes, calibrated", calibrated(naive))]
+    found = [CandidateModel("naive Bayes", naive), CandidateModel("naive Bayes, calibrated", calibrated(naive))]
     tied = len(found)
     if numbers:
         name, model = "naive Bayes of intervals, calibrated", ProductModel([("all", codes, [*numbers, *categories])])
         if one_weight or np.min(counts) < LEAST_CLASS_OF_CUTS:
-            found.append(Candidate(name, calibrated(model, True), True))
+            found.append(CandidateModel(name, calibrated(model, True), True))
         else:
             # rows that choose the weight must have no say in the cuts, so that folds make these anew: of rows that had
             # one, the log-loss came out .13 too low in the mean of 69 fits, and the weight too small
@@ -310,25 +310,25 @@ def candidates_of(
             chosen = RiskCalibrationCV(
                 make_pipeline(cuts, model), target="pooled", target_weights=TARGET_WEIGHTS, cv=FOLDS_OF_CUTS
             )
-            found.append(Candidate(name, chosen))
-    full_covariances = len(numbers) > 1 and n_parameters <= min(n_rows, MOST_PARAMETERS)
+            found.append(CandidateModel(name, chosen))
+    full_covariances = len(numbers) > 1 and n_parameters <= min(n_rows, MOST_PARAMETERS_OF_FULL)
     one_for_gaussians = one_weight or n_parameters > MOST_PARAMETERS_BY_WEIGHT
-    if n_parameters > MOST_PARAMETERS:
-        found.append(Candidate("shared variances, calibrated", calibrated(product(SharedVarianceGaussianNB()))))
+    if n_parameters > MOST_PARAMETERS_OF_FULL:
+        found.append(CandidateModel("shared variances, calibrated", calibrated(product(SharedVarianceGaussianNB()))))
     elif len(numbers) > 1:
-        found.append(Candidate("LDA, calibrated", calibrated(product(LDA()), one_for_gaussians)))
+        found.append(CandidateModel("LDA, calibrated", calibrated(product(LDA()), one_for_gaussians)))
     if full_covariances:
-        found.append(Candidate("QDA, calibrated", calibrated(product(QDA()), one_for_gaussians)))
+        found.append(CandidateModel("QDA, calibrated", calibrated(product(QDA()), one_for_gaussians)))
     for k in (2, 3):
         mixture = Mixture(naive, n_components=k, random_state=seed)
-        found.append(Candidate(f"mixture of {k}, calibrated", calibrated(mixture, True)))
+        found.append(CandidateModel(f"mixture of {k}, calibrated", calibrated(mixture, True)))
     if full_covariances:
         full = Mixture(product(QDA()), n_components=2, random_state=seed)
-        found.append(Candidate("mixture of 2 full Gaussians, calibrated", calibrated(full, True)))
+        found.append(CandidateModel("mixture of 2 full Gaussians, calibrated", calibrated(full, True)))
     if len(numbers) + len(categories) > 1:
         tree = ProductModel([("all", TAN(), [*numbers, *categories])])
         found.append(
-            Candidate("tree of intervals, calibrated", calibrated(tree, target_weight=TREE_WEIGHT), bool(numbers))
+            CandidateModel("tree of intervals, calibrated", calibrated(tree, target_weight=TREE_WEIGHT), bool(numbers))
         )
     return found[:tied] + [candidate._replace(rank=k) for k, candidate in enumerate(found[tied:], start=1)]
 
@@ -381,8 +381,8 @@ class TableClassifier(GenerativeClassifier):
         Log class probabilities of the model that was taken.
     report_ : DataFrame
         A row a candidate, in the order in which they are tried: candidate, log_loss and error on rows left out,
-        std_error (of the difference of its log-loss from the least), seconds, taken, and note: why the losses
-        are infinite, as where the budget was spent or the model cannot be fitted. The first is "class frequencies",
+        std_error (of the difference of its log-loss from the least), seconds, taken, and note: why a candidate was
+        not judged (the budget was spent, the fit failed), with infinite losses. The first is "class frequencies",
         those outside the fold. The least of several log-losses is itself a little too low for rows to come.
     advice_ : str
         What was taken, and whether it is worth it.
@@ -507,7 +507,7 @@ class TableClassifier(GenerativeClassifier):
         super()._check_X(_numbers_in_place_of(X))
         return as_frame(X)
 
-    def _candidates(self, frame: pd.DataFrame, y: NDArray[np.intp], seed: int) -> list[Candidate]:
+    def _candidates(self, frame: pd.DataFrame, y: NDArray[np.intp], seed: int) -> list[CandidateModel]:
         if isinstance(given := self.candidates, str) and given == "auto":
             gaps = bool(frame.isna().any(axis=None))
             if isinstance(self.gaps_in_view, pd.DataFrame):
@@ -521,7 +521,7 @@ class TableClassifier(GenerativeClassifier):
             isinstance(pair, list | tuple) and len(pair) == 2 and is_classifier(pair[1]) for pair in pairs
         ):
             raise ValueError(f"candidates must be 'auto' or a list of (name, classifier); got {given!r}")
-        return [Candidate(name, model, rank=k) for k, (name, model) in enumerate(pairs)]
+        return [CandidateModel(name, model, rank=k) for k, (name, model) in enumerate(pairs)]
 
     def _divisions(self, y: NDArray[np.intp], present: NDArray[np.bool_], seed: int) -> Any:
         """Folds of the rows that are ``present``; fewer than asked for where the largest class has fewer rows."""
@@ -538,7 +538,7 @@ class TableClassifier(GenerativeClassifier):
             warnings.simplefilter("ignore", UserWarning)  # of classes with fewer rows than folds
             yield from folds(cv, np.zeros((len(y), 1)), y, present)
 
-    def _take(self, found: list[Candidate], losses: Array, seconds: Array, notes: list[str], weight: Any) -> None:
+    def _take(self, found: list[CandidateModel], losses: Array, seconds: Array, notes: list[str], weight: Any) -> None:
         """Decide by errors and log-losses (1 + candidates, 2, n) of rows left out."""
         mean = np.average(losses, axis=2, weights=weight)
         if not np.isfinite(mean[1:, 1]).any():
@@ -587,7 +587,7 @@ class TableClassifier(GenerativeClassifier):
         return getattr(self.best_estimator_[-1], "_calibrated_at", self._frequencies)
 
 
-def _fitted(candidate: Candidate, columns: Columns, frame: pd.DataFrame, y: NDArray[np.intp], weight: Any) -> Any:
+def _fitted(candidate: CandidateModel, columns: Columns, frame: pd.DataFrame, y: NDArray[np.intp], weight: Any) -> Any:
     """A pipeline of the columns and the model of a candidate, fitted to rows."""
     pipeline = make_pipeline(TableColumns(columns=columns, intervals=candidate.intervals), clone(candidate.model))
     weights = {} if weight is None else {f"{pipeline.steps[-1][0]}__sample_weight": weight}

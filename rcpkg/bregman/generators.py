@@ -11,7 +11,10 @@ from rcpkg.linalg import EPS, MOST_STEPS, Array, backtracked
 #: What a projection's constraints may lack, relative to one plus the largest b. On constraints in units of 1e-3 to 1e3
 #: 420 projections by seven divergences take 1,619 steps, with half 13 more and with twice 15 less; with the rounding of
 #: sums, 1e-12, two are not found.
-TOL = 1e-10
+CONSTRAINT_TOL = 1e-10
+#: By how much the sum of given probabilities may differ from one, and by which share a given matrix from its transpose.
+#: What is computed differs by some 1e-15, and what is printed to four digits by 1e-5: half or twice refuses the same.
+TOTAL_TOL, SYMMETRY_TOL = 1e-8, 1e-10
 
 
 class DomainError(ValueError):
@@ -60,7 +63,7 @@ class Simplex:
         """Raise `DomainError` naming the first negative entry or the first row that does not sum to one."""
         Interval(0.0, np.inf, closed=True).check(x, argument, interior)
         total = x.sum(axis=-1)
-        wrong = np.abs(total - 1) > 1e-8
+        wrong = np.abs(total - 1) > TOTAL_TOL
         if wrong.any():
             place = tuple(int(i) for i in np.argwhere(wrong)[0])
             raise DomainError(f"{argument}{list(place)} sums to {total[place]:g}, not 1; divide it by its sum")
@@ -82,7 +85,7 @@ class SymmetricMatrices:
         if x.shape[-1] != x.shape[-2] or not np.all(np.isfinite(x)):
             raise DomainError(f"{argument} must hold finite square matrices; got shape {x.shape}")
         size = np.abs(x).max(axis=(-2, -1), initial=0.0)
-        wrong = np.abs(x - x.mT).max(axis=(-2, -1), initial=0.0) > 1e-10 * size
+        wrong = np.abs(x - x.mT).max(axis=(-2, -1), initial=0.0) > SYMMETRY_TOL * size
         reason = "is not symmetric; average it with its transpose"
         if self.sign and not wrong.any():
             smallest = np.linalg.eigvalsh(self.sign * x)[..., 0]
@@ -128,7 +131,7 @@ def dual_newton(conjugate: Generator, start: Array, A: Array, b: Array) -> Array
 
     It is the point :math:`\nabla\phi^*(u)`, :math:`u = \nabla\phi(y) + A^\top\lambda`, that satisfies the constraints.
     Minimises :math:`\lambda\mapsto\phi^*(\nabla\phi(y) + A^\top\lambda) - b^\top\lambda`, which is convex; ``start``
-    is :math:`\nabla\phi(y)`. None where the constraints are not met to `TOL` after `MOST_STEPS` steps.
+    is :math:`\nabla\phi(y)`. None where the constraints are not met to `CONSTRAINT_TOL` after `MOST_STEPS` steps.
     """
     rows = A.reshape(len(A), -1)
 
@@ -144,7 +147,7 @@ def dual_newton(conjugate: Generator, start: Array, A: Array, b: Array) -> Array
     value, u = objective(lagrange)
     for _ in range(MOST_STEPS):
         residual = rows @ conjugate.grad(u).ravel() - b
-        if np.abs(residual).max() <= TOL * (1 + np.abs(b).max()):
+        if np.abs(residual).max() <= CONSTRAINT_TOL * (1 + np.abs(b).max()):
             return conjugate.grad(u)
         with np.errstate(over="ignore"):
             curvature = rows @ np.stack([conjugate.hessian(u, row).ravel() for row in A], axis=1)

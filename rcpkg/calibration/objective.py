@@ -22,7 +22,7 @@ from rcpkg.calibration.rules import Losses, Rule, calibration_weights, row_losse
 from rcpkg.checks import check_number
 from rcpkg.families import ClosedFormClassifier, Family, Statistics, can, class_counts, one_hot, require
 from rcpkg.families.portions import encoded
-from rcpkg.families.statistics import finite
+from rcpkg.families.statistics import finite_sums
 from rcpkg.linalg import IN_CACHE, slices
 from rcpkg.rows import Block, Blocks, OfX, Rows, check_lengths
 
@@ -257,7 +257,7 @@ class Objective:
         family.learn_structure(rows)
         given_rows, encode = rows, partial(encoded, copy(family))
         rows = rows.map(encode).kept()
-        labels = finite(family.closed_form_statistics, rows)
+        labels = finite_sums(family.closed_form_statistics, rows)
         given = {"rule": rule, "labels": labels, "estimator": model}
         closed_form = family.fix_prior(labels, rows.sum(attrgetter("n")))
         check_in_view(gaps_in_view)

@@ -18,10 +18,10 @@ from rcpkg.base import Array, GenerativeClassifier, InvalidStatistics, atomic, c
 from rcpkg.capabilities import require
 from rcpkg.checks import check_number, check_weights, feature_name, number_labels, warn
 from rcpkg.columns import as_labels
-from rcpkg.families.family import ClassPrior, Family
+from rcpkg.families.family import Family, PriorSettings
 from rcpkg.families.portions import COLUMNS, BlockSummary, check_blocks, check_same_columns, describe_block, numbered
 from rcpkg.families.scorer import FORMAT, Scorer
-from rcpkg.families.statistics import Statistics, finite
+from rcpkg.families.statistics import Statistics, finite_sums
 from rcpkg.rows import Block, Blocks, Rows
 
 
@@ -125,7 +125,7 @@ class ClosedFormClassifier(GenerativeClassifier):
         """
         rows = self._training_rows(X, y, sample_weight)
         self.family_.learn_structure(rows)
-        statistics = finite(self.family_.raw_statistics, rows)
+        statistics = finite_sums(self.family_.raw_statistics, rows)
         return self._set_statistics(statistics, self.family_.fix_prior(statistics, self._n_rows))
 
     @atomic
@@ -163,10 +163,10 @@ class ClosedFormClassifier(GenerativeClassifier):
         else:
             self._refuse_first_values(block.X)
             self._extend(block.X)
-        statistics = finite(self.family_.raw_statistics, rows)
+        statistics = finite_sums(self.family_.raw_statistics, rows)
         self._n_rows = block.n + (0 if first else getattr(self, "_n_rows", 0))
         if not first:
-            statistics = finite(add, self.statistics_, statistics)
+            statistics = finite_sums(add, self.statistics_, statistics)
         try:
             self._set_statistics(statistics, self.family_.fix_prior(statistics, self._n_rows))
         except InvalidStatistics as error:
@@ -279,5 +279,5 @@ class ClosedFormClassifier(GenerativeClassifier):
         return self.family_.log_base(X)
 
 
-class ConjugateClassifier(ClassPrior, ClosedFormClassifier):
+class ConjugateClassifier(PriorSettings, ClosedFormClassifier):
     """A closed-form classifier whose parameters are those of a prior: of ML, or of conjugate MAP."""

@@ -130,8 +130,8 @@ class Families:
     def collect(self, log_tables: list[Array], possible: Possible = ANY) -> tuple[list[Array], list[Array], Array]:
         """Sums of ∏_j exp t_j(x_pa(j), x_j) over all x, feature by feature: tables, messages, and the log of the sum.
 
-        From the last feature to the first, the logarithm of Σ over x_j of what has x_j as its last feature is a
-        function of the parents of j, its message, which the table of one of them takes up.
+        Features are summed out children first. Each sum is a function of the parents of its feature, a message, which
+        is added to the table of the last of them.
         """
         tables, messages, total = list(log_tables), list(log_tables), 0.0
         heard: list[Any] = [0.0] * len(tables)  # all that a table takes up, which is smaller than the table

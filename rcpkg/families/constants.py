@@ -42,7 +42,8 @@ MOST_COMPONENTS = 4
 #: Steps of EM from each start, of which the best one goes on. Half or twice of it changes the time of a fit, and which
 #: optimum is found where some are nearly equal.
 SHORT_STEPS = 10
-#: A class of fewer rows for each component has fewer components; one row is none, since it has no variance
+#: A class of fewer rows for each component has fewer components. With half a component may have one row, and no
+#: variance; with twice a class of six rows has one component in place of three.
 ROWS_PER_COMPONENT = 2
 #: Rows below which a component without pseudo-rows counts as lost; far below one row, which half or twice is, too
 LOST = 1e-4

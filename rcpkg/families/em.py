@@ -26,10 +26,13 @@ def run_em(model: Any, rows: Rows, parameters: Any) -> Statistics:
     """The statistics s = E[s(X, Y) | what there is, θ(s)], to which EM leads from θ = ``parameters``: by steps
     s ← E[s(X, Y) | what there is, θ], θ ← θ(s), of a ``model`` that is a family prepared for the encoded ``rows``.
 
-    What is missing is taken to be missing at random. The log-likelihood of what there is, with the log density of the
-    prior, never falls. A prior that is relative to the rows is decided once, at the first step: of covariances that it
-    has made larger it would grow with each step. To save steps, each third one begins where the last two lead; the
-    likelihood may fall with such a beginning. A step of EM alone ends the search, so that it finds a fixed point of EM.
+    What is missing is taken to be missing at random. A prior that is relative to the rows is fixed after the first
+    step: of covariances that it has made larger it would grow with each step. The log-likelihood of what there is, with
+    the log density of the prior, never falls by a step of EM.
+
+    Every third step is extrapolated (SQUAREM, `_shortcut`), by which the likelihood may fall. The bar are the times of
+    the chapter on gaps: fits to iris, wine and breast cancer with a tenth to three tenths of the values missing take a
+    quarter to a half of the time. A step of EM alone ends the search, at a fixed point of EM with it or without.
     """
     n_rows, path, decided = rows.sum(attrgetter("n")), [], False
     for step in range(MOST_STEPS):

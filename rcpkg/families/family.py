@@ -30,7 +30,7 @@ Weigh = Callable[[Array, slice], Array]
 
 
 @constructed
-class ClassPrior:
+class PriorSettings:
     r"""Settings of a prior, which a family and its estimator share.
 
     The MAP class probabilities are (s_y + m₀/r) / (Σ s_y + m₀), m₀ = ``class_prior_strength`` (rc2025 app. C).
@@ -41,7 +41,7 @@ class ClassPrior:
     priors: ArrayLike | None = None
 
 
-class Family(ClassPrior, ABC):
+class Family(PriorSettings, ABC):
     """A model of rows and classes: its settings, what it has learnt of the training rows, and functions of arrays.
 
     A subclass gives ``statistics``, ``parameters`` and ``log_joint``; what else it may give is in the reference: A

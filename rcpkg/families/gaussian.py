@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from rcpkg.base import Array, InvalidStatistics, constructed, log_posterior
 from rcpkg.checks import LARGEST, LEAST_SPREAD, check_number, feature_name, gaps_refused, warn
-from rcpkg.families.blocks import Blocks, Distances, Fault, SecondMoments, shape_of
 from rcpkg.families.constants import BLOCK, FAR_MEAN, STEEPEST, TYPICAL_ROWS
+from rcpkg.families.covariances import CovarianceForm, Distances, Fault, SecondMoments, shape_of
 from rcpkg.families.em import run_em
 from rcpkg.families.family import equal_class_weights, safe_class_counts
 from rcpkg.families.gaussian_features import Monomials, products
@@ -45,7 +45,7 @@ class GaussianFamily(GaussianPrior):
     _completed: Statistics | None = None  # those of EM, at which the prior is decided
 
     @property
-    def shape(self) -> Blocks:
+    def shape(self) -> CovarianceForm:
         """The shape of covariances; no features depend on each other where none varies."""
         return shape_of(self.shared, self.independent or not getattr(self, "varying_", np.True_).any())
 
@@ -80,12 +80,12 @@ class GaussianFamily(GaussianPrior):
         self.origin_[unseen] = np.nan  # which no row tells
 
     def _origin_of(self, X: Array) -> tuple[Array, NDArray[np.bool_]]:
-        """A point amid the rows, and which features vary; refuses differences that cannot be squared."""
+        """A robust centre of the rows, and which features vary; refuses differences that cannot be squared."""
         low, high = extremes(X)
         with np.errstate(over="ignore"):
             width = high - low
         self._check_range(width, (width > LARGEST) | ((width > 0) & (width < LEAST_SPREAD)))
-        return np.where(width > 0, amid(X), low), width > 0
+        return np.where(width > 0, robust_centre(X), low), width > 0
 
     def _check_range(self, width: Array, extreme: NDArray[np.bool_]) -> None:
         if extreme.any():
@@ -115,7 +115,7 @@ class GaussianFamily(GaussianPrior):
 
     def covariances(self, parameters: GaussianParameters) -> Array:
         """Covariances of all features, zero for those that do not vary."""
-        r, d, form = len(parameters.mean), len(self.varying_), Blocks(self.shared, self.independent)
+        r, d, form = len(parameters.mean), len(self.varying_), CovarianceForm(self.shared, self.independent)
         covariances = form.each(form.from_diagonal(np.zeros(d)), r)
         if self.varying_.any():
             covariances[form.index(np.flatnonzero(self.varying_))] = parameters.covariance
@@ -176,8 +176,8 @@ class GaussianFamily(GaussianPrior):
         """By `parameters` and `log_joint` with an axis for the block; None where rows lack values or a block leaves no
         model, and where rows are so many that calls of numpy cost little.
 
-        The bar is the share of a fit of the sentence that rows left out say, a fifth: for LDA on 345 rows of
-        liver_disorder five blocks in a third of the time. A test compares it with blocks that are taken one by one.
+        The bar is `RiskCalibrationCV`: of LDA on 345 rows of 5 features it takes half the time, 28 in place of 52 ms. A
+        test compares the posteriors with those of blocks that are taken one by one.
         """
         X, form, (n, r) = self.encode(X), self.shape, weights.shape
         d, size = X.shape[1], -(-n // n_blocks)
@@ -224,7 +224,7 @@ class GaussianFamily(GaussianPrior):
         """
         log_prior = self.class_log_prior(statistics.count)
         if self._incomplete:
-            statistics = self._told(statistics)
+            statistics = self._with_imputed_moments(statistics)
         m, (prior_mean, prior_scatter) = self.prior_strength, self._prior(statistics)
         mean = (m * prior_mean + statistics.first) / (m + self._weight(statistics))
         _, scatter, weight = self._means_and_scatter(statistics)
@@ -241,7 +241,7 @@ class GaussianFamily(GaussianPrior):
         if statistics is self._completed:
             return None  # EM has decided
         if self._incomplete:
-            statistics = self._told(statistics, aloud=True)
+            statistics = self._with_imputed_moments(statistics, aloud=True)
         return super().fix_prior(statistics, n_rows)
 
     def class_log_prior(self, count: Array) -> Array:
@@ -263,7 +263,7 @@ class GaussianFamily(GaussianPrior):
         if not any(rows.each(has_gaps)):
             return super().closed_form_statistics(rows)
         self._incomplete = True
-        seen = self._told(super().closed_form_statistics(rows), aloud=True)
+        seen = self._with_imputed_moments(super().closed_form_statistics(rows), aloud=True)
         self._incomplete = False
         mean, scatter, total = self._means_and_scatter(seen)
         variance = self.shape.diagonal(scatter) / total
@@ -297,9 +297,9 @@ class GaussianFamily(GaussianPrior):
         mean = s.first.sum(axis=0) / n
         return mean, self.shape.total(self._power(s)) / n - mean**2
 
-    def _told(self, s: Statistics, aloud: bool = False) -> Statistics:
-        """Statistics in which a class that has no values of a feature has one, of the mean and variance of all rows: so
-        the feature says of the class what it says of all. Says so ``aloud``; refused without ridge and prior."""
+    def _with_imputed_moments(self, s: Statistics, aloud: bool = False) -> Statistics:
+        """Where a class has no value of a feature, give it the mean and variance of all rows (warn if ``aloud``), so
+        that the feature says of the class what it says of all; refused without ridge and prior."""
         weight = self._weight(s)
         silent = weight <= 0
         if not silent.any():
@@ -402,11 +402,11 @@ class GaussianFamily(GaussianPrior):
         return self._recentred(self.encode(X) - self._origin, Statistics(**parts))
 
     def _recentred(self, X: Array, statistics: Statistics) -> Statistics:
-        """Moments about a point amid these further rows X, which are about the origin, in the features of which that
+        """Moments about the centre of these further rows X, which are about the origin, in the features of which that
         halves the second moments: of moments about a point far off few digits are left for the scatter."""
         form, weight, first = self.shape, self._weight(statistics), statistics.first
         power = form.total(self._power(statistics)) + (X * X).sum(axis=0)
-        shift = amid(X)
+        shift = robust_centre(X)
         change = shift * (weight.sum(axis=0) + len(X)) - 2 * (first.sum(axis=0) + X.sum(axis=0))
         moves = -2 * shift * change > power
         if not moves.any():
@@ -543,7 +543,7 @@ class GaussianFamily(GaussianPrior):
         return GaussianParameters(log_prior, mean + self._origin, covariance, whitener)
 
 
-def amid(X: Array) -> Array:
+def robust_centre(X: Array) -> Array:
     """The mean of rows or, in features in which it lies far off, their median: farther than `FAR_MEAN` times the median
     of the deviations that are not zero."""
     mean, some = X.mean(axis=0), np.ascontiguousarray(X[:: -(-len(X) // TYPICAL_ROWS)].T)

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.sparse import block_array, csr_array, diags_array
 
 from rcpkg.base import Array
-from rcpkg.families.blocks import Blocks
+from rcpkg.families.covariances import CovarianceForm
 from rcpkg.families.features import FeatureMap, InverseMoments
 from rcpkg.families.statistics import Statistics
 
@@ -21,7 +21,7 @@ class Monomials(FeatureMap):
     """
 
     def __init__(
-        self, X: Array, origin: Array | float, centre: Array | float, factor: Array | None, form: Blocks
+        self, X: Array, origin: Array | float, centre: Array | float, factor: Array | None, form: CovarianceForm
     ) -> None:
         self.n, d = X.shape
         self.origin, self.shift = origin, np.full(d, origin - centre)  # x − c = (x − o) + shift

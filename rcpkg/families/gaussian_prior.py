@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 
 from rcpkg.base import Array, InvalidStatistics, constructed
 from rcpkg.checks import LARGEST, check_numbers, refusal, warn
-from rcpkg.families.blocks import Blocks, Fault
 from rcpkg.families.constants import VARIANCE_ROUNDING
-from rcpkg.families.family import ClassPrior, Family
+from rcpkg.families.covariances import CovarianceForm, Fault
+from rcpkg.families.family import Family, PriorSettings
 from rcpkg.families.statistics import Statistics
 from rcpkg.linalg import Numbers, ratio
 
@@ -34,7 +34,7 @@ class GaussianParameters(NamedTuple):
 
 
 @constructed
-class GaussianSettings(ClassPrior):
+class GaussianSettings(PriorSettings):
     """Settings of the Gaussian models: their prior, and the ridge of covariances that are singular or of few rows."""
 
     prior_strength: float = 0.0
@@ -53,7 +53,7 @@ class GaussianPrior(GaussianSettings, Family):
     exponential family.
     """
 
-    shape: Blocks
+    shape: CovarianceForm
     _remedies: str
     varying_: ClassVar[NDArray[np.bool_]]  # of the features, whether they take part
     _pseudo_scatter: ClassVar[Array | None] = None  # D
@@ -201,8 +201,8 @@ class GaussianPrior(GaussianSettings, Family):
         return form.over(weight) * (chosen[0] if form.shared else np.array(chosen))
 
     def _off_the_commonest(self, statistics: Statistics) -> Array:
-        """Share of the rows that do not have the commonest value of each feature, if that is one in each class: so many
-        rows say that it tells classes apart. Values are one where a class that had both would be constant, too."""
+        """The share of rows that differ from the commonest value of a feature that is constant within each class: so
+        many rows say that it tells classes apart. Values are equal where a class that had both would be constant."""
         weight = self._weight(statistics)
         values, power = ratio(statistics.first, weight), self.shape.total(self._power(statistics)) / weight.sum(axis=0)
         near = np.square(values[:, None] - values) <= VARIANCE_ROUNDING * power

@@ -18,11 +18,10 @@ from scipy.sparse import csr_array
 from rcpkg.base import Array
 from rcpkg.families.cliques import Families, Possible, margin, onto
 from rcpkg.families.constants import LARGEST_TABLES, TABLE_ENTRIES
-from rcpkg.linalg import AT_A_TIME, log_sum_exp
+from rcpkg.linalg import AT_A_TIME, Index, log_sum_exp
 
 UNKNOWN = -LARGEST_TABLES  # the place of a state by which each cell that depends on it is negative
-ROWS = -1  # the last axis of tables that are made, after the features
-Index = NDArray[np.intp]
+ROW_AXIS = -1  # the last axis of tables that are made, after the features
 Table = tuple[tuple[int, ...], Array]  # features, and a table (r, states of each …)
 
 
@@ -86,8 +85,10 @@ def _groups(families: Families, summed: NDArray[np.bool_], there: NDArray[np.boo
 
 def _evidence(families: Families, group: Group, places: Index, log_tables: list[Array]) -> tuple[list[Array], Possible]:
     """Log tables (n, r, states of a family of the group …) at what is known of rows with these ``places``, and the
-    states that are possible. A family of which a row knows all has no part in them, nor has one whose feature is
-    missing, but not to be summed over.
+    states that are possible.
+
+    A family that is fully observed in a row contributes 0 there, as does one whose feature is missing and need not be
+    summed over.
     """
     # In memory rows come last: sums over the few states of a feature then go through many rows at a time.
     missing = places < 0
@@ -102,7 +103,8 @@ def _evidence(families: Families, group: Group, places: Index, log_tables: list[
             left_out = ~missing[:, members].any(axis=1) | (missing[:, j] & ~group.free[j])
             if left_out.any():
                 table = np.where(left_out, 0.0, table)
-            tables[holder] = tables[holder] + onto(table, (*scope, ROWS), (*group.network.members[holder], ROWS))
+            of_holder = (*group.network.members[holder], ROW_AXIS)
+            tables[holder] = tables[holder] + onto(table, (*scope, ROW_AXIS), of_holder)
     possible = {}
     for j in np.flatnonzero(group.free & ~missing.all(axis=0)):
         states = missing[:, j] | np.equal.outer(np.arange(families.n_states[j]), places[:, j])
@@ -142,7 +144,11 @@ def log_marginal(families: Families, places: Index, log_tables: list[Array]) -> 
 
 class TableSum:
     """Σ of log tables (r, states of some of d features …) at the places of a row's states, shape (r,), but for tables
-    of features of which one is `UNKNOWN`."""
+    of features of which one is `UNKNOWN`.
+
+    The bar is a scorer's time for one row: one index into all cells takes a third of the time of a loop over the
+    tables of 4 features, and a tenth with 20. The terms are the same.
+    """
 
     def __init__(self, tables: list[Table], r: int, d: int) -> None:
         self.stride, cells = np.zeros((len(tables), d), dtype=np.intp), [np.zeros((r, 1))]
@@ -158,7 +164,10 @@ class TableSum:
 
 class RowMarginal:
     """`log_marginal` for one row at a time, shape (r,): keeps the sums for the patterns of missing features that it met
-    as tables over the states of known ones, where these are small."""
+    as tables over the states of known ones, where these are small.
+
+    The bar is a scorer's time for one row with gaps, 9 µs in place of 90 for four features. A test compares the bits.
+    """
 
     def __init__(self, families: Families, log_tables: list[Array]) -> None:
         self.families, self.log_tables = families, log_tables

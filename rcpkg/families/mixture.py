@@ -29,7 +29,7 @@ from rcpkg.choice import FOLDS, folds, log_losses
 from rcpkg.families.classifier import ClosedFormClassifier
 from rcpkg.families.constants import LOST, MOST_COMPONENTS, ROWS_PER_COMPONENT
 from rcpkg.families.em import Ascent, best_ascent
-from rcpkg.families.family import ClassPrior, Family, Weigh, if_all_have
+from rcpkg.families.family import Family, PriorSettings, Weigh, if_all_have
 from rcpkg.families.portions import COLUMNS, BlockSummary, encoded, first_rows, rows_and_weight
 from rcpkg.families.statistics import Statistics, class_counts
 from rcpkg.linalg import one_hot
@@ -45,7 +45,7 @@ class MixtureParameters(NamedTuple):
 
 
 @constructed
-class MixtureSettings(ClassPrior):
+class MixtureSettings(PriorSettings):
     """Settings of a mixture: its components have their own."""
 
     n_components: int | str = "cv"

@@ -17,7 +17,7 @@ from rcpkg.families.cliques import Families, IndicatorFeatures, Parents, TableFe
 from rcpkg.families.constants import LARGEST_TABLES
 from rcpkg.families.count_model import CategoricalParameters, CountFamily
 from rcpkg.families.em import run_em
-from rcpkg.families.family import ClassPrior, safe_counts
+from rcpkg.families.family import PriorSettings, safe_counts
 from rcpkg.families.missing_states import expected_cells, log_marginal, state_probabilities
 from rcpkg.families.named_categories import CategoricalClassifier
 from rcpkg.families.portions import encoded, has_gaps
@@ -36,7 +36,7 @@ def _of_full_family(method: Callable[..., Any]) -> Any:
 
 
 @constructed
-class CategoricalSettings(ClassPrior):
+class CategoricalSettings(PriorSettings):
     """Settings of naive Bayes for categories."""
 
     n_states: int | ArrayLike | None = None
@@ -142,8 +142,8 @@ class CategoricalFamily(CategoricalSettings, StateFamily):
         """By `parameters` and `log_joint` with an axis for the block; None where rows lack values or a block leaves no
         model, and where tables are so large that calls of numpy cost little.
 
-        The bar is the share of a fit of the sentence that rows left out say, a fifth: for 306 rows of haberman five
-        blocks in a third of the time. A test compares it with blocks that are taken one by one.
+        The bar is `RiskCalibrationCV`: of CategoricalNB on 306 rows of 4 features it takes half the time, 20 in place
+        of 40 ms. A test compares the posteriors with those of blocks that are taken one by one.
         """
         (n, r), size = weights.shape, max(len(weights), statistics.cells.shape[1])
         if isinstance(X, tuple) or self.priors is not None or max(n_blocks * r, size) * size > IN_CACHE:

@@ -22,7 +22,7 @@ from rcpkg.capabilities import MARGINALS, can
 from rcpkg.checks import feature_name, refuse_labels
 from rcpkg.columns import in_columns
 from rcpkg.families.classifier import ClosedFormClassifier
-from rcpkg.families.family import ClassPrior, Family, if_all_have
+from rcpkg.families.family import Family, PriorSettings, if_all_have
 from rcpkg.families.features import ProductFeatures
 from rcpkg.families.named_categories import NamedCategories
 from rcpkg.families.portions import chosen, part_of
@@ -65,7 +65,7 @@ def _column_numbers(chosen: Any, d: int, names: NDArray | None) -> NDArray[np.in
 
 
 @constructed
-class ProductSettings(ClassPrior):
+class ProductSettings(PriorSettings):
     """Settings of a product: its blocks have their own."""
 
     class_prior_strength: float = 0.0

@@ -12,14 +12,14 @@ from numpy.typing import ArrayLike
 from rcpkg.base import Array, log_posterior
 from rcpkg.checks import LARGEST
 from rcpkg.columns import ARITHMETIC, BYTES, TEXT, is_missing, kind_of, unmasked
-from rcpkg.families.blocks import Blocks, Distances
 from rcpkg.families.cliques import Families
+from rcpkg.families.covariances import CovarianceForm, Distances
 from rcpkg.families.missing_states import UNKNOWN, RowMarginal, TableSum
 from rcpkg.gaps import IndependentMarginals, PatternMarginals
 from rcpkg.linalg import LOG_2PI
 
 FORMAT = "rcpkg-scorer/1"
-ROWS, PLAIN = (np.ndarray, list, tuple), {float, int, bool, str, type(None)}
+SEQUENCES, PLAIN = (np.ndarray, list, tuple), {float, int, bool, str, type(None)}
 
 
 class Scorer:
@@ -75,7 +75,7 @@ class Scorer:
             If the row has another number of features, lacks one of them by its name, or holds text, dates or other
             things where the model has numbers, or the reverse.
         """
-        if type(row) not in ROWS and getattr(row, "ndim", 1) == 1:
+        if type(row) not in SEQUENCES and getattr(row, "ndim", 1) == 1:
             row = self._listed(row)
         if (size := len(row) if getattr(row, "ndim", 1) == 1 else row.shape) != self.n_features_in_:
             raise ValueError(f"row must have {self.n_features_in_} features; got {size}")
@@ -126,7 +126,7 @@ class _Gaussian:
 
     def __init__(self, part: dict[str, Any], log_prior: Array) -> None:
         mean, A, covariance = (_array(part[name]) for name in ("mean", "whitener", "covariance"))
-        d, form = mean.shape[1], Blocks(part["shared"], part["independent"])
+        d, form = mean.shape[1], CovarianceForm(part["shared"], part["independent"])
         self.distances, self.ones = Distances(form, mean, A, tile=d), np.ones(d)
         self.log_prior, self.constant = log_prior, log_prior + form.log_det(A) - 0.5 * d * LOG_2PI
         marginals = IndependentMarginals if form.independent else PatternMarginals

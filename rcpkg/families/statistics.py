@@ -83,7 +83,7 @@ class Statistics:
 METHODS = frozenset(dir(Statistics))
 
 
-def finite(sums: Callable[..., Statistics], *rows: Any) -> Statistics:
+def finite_sums(sums: Callable[..., Statistics], *rows: Any) -> Statistics:
     """What ``sums`` gives of some rows; refuses it where it overflows, or does not count what is missing."""
     with np.errstate(over="ignore", invalid="ignore"):
         statistics = sums(*rows)

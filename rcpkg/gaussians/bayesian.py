@@ -17,7 +17,7 @@ from rcpkg.gaussians.grid import BDA7_SEEDS, Seed, grid_log_predictive, seed_mat
 from rcpkg.gaussians.leave_one_out import grid_log_predictive_loo
 from rcpkg.gaussians.predictive import StudentTs, posterior_factor
 from rcpkg.gaussians.scatter import ClassStatistics, Sample
-from rcpkg.linalg import Array, Numbers
+from rcpkg.linalg import SINGULAR_RATIO, Array, Numbers
 from rcpkg.rows import Rows, in_memory
 
 SeedName = Literal["trace", "trace_pooled", "diag_class", "diag_pooled"]
@@ -137,7 +137,7 @@ class BayesianQDA(PredictiveDensities, MomentClassifier):
         if not np.allclose(seed, seed.swapaxes(-2, -1)):
             raise ValueError("seed must be symmetric")
         values = np.linalg.eigvalsh(seed)
-        if (values[..., 0] < -1e-10 * np.abs(values).max(axis=-1)).any():
+        if (values[..., 0] < -SINGULAR_RATIO * np.abs(values).max(axis=-1)).any():
             raise ValueError("seed must be positive semi-definite")
         return dof, np.broadcast_to(seed, (n_classes, d, d)).copy()
 

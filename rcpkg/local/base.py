@@ -11,14 +11,14 @@ from sklearn.utils.validation import check_is_fitted
 from rcpkg.base import SquareableRows, constructed, log_posterior
 from rcpkg.checks import check_choice, check_cost, refusal
 from rcpkg.choice import choose
-from rcpkg.linalg import IN_CACHE, Array
-from rcpkg.local.neighbours import Index, Neighbors, batches
+from rcpkg.linalg import IN_CACHE, Array, Index
+from rcpkg.local.neighbours import Neighbors, batches
 from rcpkg.rows import Rows, in_memory
 
 GRID = (*range(1, 21), *range(30, 101, 10))
 """Neighbourhood sizes tried by ``n_neighbors="cv"``: those of thesis2007 §6.3."""
 
-Scorer = Callable[[Index, Index, Index], Array]
+ScoreFunction = Callable[[Index, Index, Index], Array]
 """Function of neighbours (m, k), queries (m,) and sizes ≤ k: scores (m, len(sizes))."""
 
 
@@ -182,7 +182,7 @@ class PerClass(LocalClassifier):
     def _bytes_per_score(self, k: int) -> int:
         return 8 * k * (k + self.n_features_in_)
 
-    def _scorer(self, h: int, Q: Array, left_out: Index | None) -> Scorer:
+    def _scorer(self, h: int, Q: Array, left_out: Index | None) -> ScoreFunction:
         """The scores in class h of the queries Q, which are the training rows ``left_out`` or new."""
         X = self._searches[h].X
         return lambda neighbors, rows, sizes: self._scores(X[neighbors] - Q[rows, None])[:, sizes - 1]

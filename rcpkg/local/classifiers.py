@@ -16,10 +16,9 @@ from sklearn.utils.validation import check_is_fitted
 from rcpkg.base import Classifier, GenerativeClassifier, constructed
 from rcpkg.checks import check_choice, check_number, check_numbers, warn
 from rcpkg.gaussians.scatter import gaussian_log_density
-from rcpkg.linalg import EPS, Array, one_hot, ratio
+from rcpkg.linalg import EPS, Array, Index, one_hot, ratio
 from rcpkg.local.base import PerClass, Pooled
 from rcpkg.local.constants import LONGEST_RUN, LOST_DISTANCE
-from rcpkg.local.neighbours import Index
 from rcpkg.rows import Rows, by_block
 
 WEIGHTS = ("uniform", "distance", "kernel", "tricube")

@@ -7,9 +7,8 @@ from scipy.linalg.lapack import dpotrf
 
 from rcpkg.base import InvalidStatistics
 from rcpkg.gaussians.predictive import log_bracket, log_t
-from rcpkg.linalg import EPS, Array
+from rcpkg.linalg import EPS, Array, Index
 from rcpkg.local.constants import FACTOR_ROUNDING, LOST_SEED, UPDATED_NEIGHBOURS
-from rcpkg.local.neighbours import Index
 
 
 class LostSeed(InvalidStatistics, np.linalg.LinAlgError):

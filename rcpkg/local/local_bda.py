@@ -7,10 +7,9 @@ import numpy as np
 from rcpkg.base import GenerativeClassifier, constructed
 from rcpkg.checks import check_numbers, refusal
 from rcpkg.gaussians.constants import LEAST_REST
-from rcpkg.linalg import ROUNDING, Array, Numbers, cholesky
-from rcpkg.local.base import PerClass, Scorer
+from rcpkg.linalg import ROUNDING, Array, Index, Numbers, cholesky
+from rcpkg.local.base import PerClass, ScoreFunction
 from rcpkg.local.density import by_updates, local_bda_log_density, neighborhood_log_density
-from rcpkg.local.neighbours import Index
 
 
 @constructed
@@ -137,7 +136,7 @@ class LocalBDA(PerClass, GenerativeClassifier):
         d = self.n_features_in_
         return 8 * (k * (3 * d + 2) + d * d) if by_updates(k, d) else super()._bytes_per_score(k)
 
-    def _scorer(self, h: int, Q: Array, left_out: Index | None) -> Scorer:
+    def _scorer(self, h: int, Q: Array, left_out: Index | None) -> ScoreFunction:
         if self._rule == "neighborhood" or (left_out is not None and self._rule != "given"):
             return self._scorer_of_moving_seed(h, Q, left_out)
         X, Q = self._whitened[h], self._whiten(Q)
@@ -145,7 +144,7 @@ class LocalBDA(PerClass, GenerativeClassifier):
             local_bda_log_density(X[near] - Q[rows, None])[:, sizes - 1] - self._half_log_det
         )
 
-    def _scorer_of_moving_seed(self, h: int, Q: Array, left_out: Index | None) -> Scorer:
+    def _scorer_of_moving_seed(self, h: int, Q: Array, left_out: Index | None) -> ScoreFunction:
         """For a seed of its own for each query: on the neighbourhood's scale, or of the rows without the query."""
         X, variances = self._searches[h].X, self._variances(Q, left_out)
         if left_out is not None:

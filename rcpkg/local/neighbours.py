@@ -1,12 +1,9 @@
 """The search for the nearest rows, exact to the last tie."""
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from rcpkg.linalg import AT_A_TIME, Array, slices
-
-Index = NDArray[np.intp]
+from rcpkg.linalg import AT_A_TIME, ROUNDING, Array, Index, slices
 
 
 class Neighbors:
@@ -27,7 +24,7 @@ class Neighbors:
         extra = 1 if without is None else 2
         distance, rows = self.index.kneighbors(centred, min(k + extra, len(self.X)))
         scale = self.reach + np.linalg.norm(centred, axis=1, keepdims=True)
-        close = (np.diff(distance**2, axis=1) <= 1e-12 * scale**2).any(axis=1)
+        close = (np.diff(distance**2, axis=1) <= ROUNDING * scale**2).any(axis=1)
         if without is not None:
             other = rows != without[:, None]
             close |= other.all(axis=1)

@@ -16,7 +16,7 @@ from sklearn.model_selection import PredefinedSplit, ShuffleSplit
 from sklearn.preprocessing import StandardScaler
 
 from rcpkg import CategoricalNB, GaussianNB, ProductModel, RiskCalibration, TableClassifier
-from rcpkg.table import Candidate, Columns, TableColumns, _fitted, as_frame, candidates_of
+from rcpkg.table import CandidateModel, Columns, TableColumns, _fitted, as_frame, candidates_of
 
 FEW = [("closed", GaussianNB(prior_strength=1.0)), ("calibrated", RiskCalibration(GaussianNB(prior_strength=1.0)))]
 
@@ -251,7 +251,7 @@ def test_the_simplest_within_a_standard_error_is_taken():
     losses[:, 1] = best + 0.3, best + 0.2, best + 0.004 + 0.1 * (noise - noise.mean()), best
     model = TableClassifier()
     model.classes_ = np.array([0, 1])
-    ranked = [Candidate(name, None, rank=k) for k, name in enumerate("abc")]
+    ranked = [CandidateModel(name, None, rank=k) for k, name in enumerate("abc")]
     model._take(ranked, losses, np.zeros(3), [""] * 3, None)
     more = losses[2, 1] - best
     expected = "b" if more.mean() <= more.std() / np.sqrt(200) else "c"

@@ -29,7 +29,7 @@ class Fault(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Blocks:
+class CovarianceForm:
     """Whether all classes have ``shared`` covariances, and features are ``independent`` within the classes.
 
     A whitener A is the inverse of the Cholesky factor of a covariance: A(x − μ) has unit covariance.
@@ -236,7 +236,7 @@ class Blocks:
         return Q * np.sign(R.diagonal()) @ np.linalg.qr(X, mode="r")
 
 
-shape_of = lru_cache(Blocks)  # one of each kind: families ask for theirs in each line
+shape_of = lru_cache(CovarianceForm)  # one of each kind: families ask for theirs in each line
 
 
 class SecondMoments:
@@ -247,7 +247,7 @@ class SecondMoments:
     sums are the same but for the order of their terms.
     """
 
-    def __init__(self, form: Blocks, r: int, d: int) -> None:
+    def __init__(self, form: CovarianceForm, r: int, d: int) -> None:
         self.form, self.shape = form, (1 if form.shared else r, d)
         self.tiles = [] if form.independent else slices(d, TILE)
         self.squares = np.zeros(self.shape)
@@ -283,7 +283,7 @@ class Distances:
     x². What no row changes is computed once, for a scorer of single rows, which takes all features for one tile.
     """
 
-    def __init__(self, form: Blocks, mean: Array, A: Array, tile: int = TILE) -> None:
+    def __init__(self, form: CovarianceForm, mean: Array, A: Array, tile: int = TILE) -> None:
         self.form, self.centre = form, mean.mean(axis=0)
         mean = mean - self.centre
         if form.independent:
