@@ -308,7 +308,6 @@ class Conditional(Smooth):
                     self.stint *= n * K / self.data.features.entries  # a pass has fewer multiplications
                     self.patience = self.stint / ROUGH
                 self.stint *= len(index) / n
-        self.data.keeps_posteriors = self.exact and not self.data.features.sparse
 
     def on(self, index: NDArray[np.intp], weight: Array) -> "Conditional":
         """The same on some rows, that count by ``weight``, as exact as these few can be."""
@@ -681,7 +680,9 @@ def conjugate(
 def null_space(parts: Sequence[Features]) -> Array:
     """A basis N, shape (p, k), of the combinations of features that vanish on all rows: Nᵀφ(x_i) = 0.
 
-    Those of some rows, by a Cholesky factor with pivots, and of these the ones that vanish on the others, too.
+    Those of some rows, by a Cholesky factor with pivots, and of these the ones that vanish on the others, too. For the
+    race to the optimum: without a ridge QDA on magic and naive Bayes on adult take .8 of the time that all rows at once
+    take. The space is the same, since what vanishes on all rows vanishes on some.
     """
     n, p = sum(part.n for part in parts), parts[0].width
     ones = [(block, np.ones((1, rows.stop - rows.start))) for part in parts for rows, block in part.blocks()]

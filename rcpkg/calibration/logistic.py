@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
-from itertools import accumulate, pairwise, repeat
+from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +23,10 @@ def conditional_information(
     the whole, and in these alone, rows that weigh less than ``negligible`` times the mean may be left out.
     """
     of_class, pairs = np.zeros((k, p, p)), np.zeros((k, p, k, p) if full and k > 1 else 0)
+    # Pairs of few features all at once: `RiskCalibrationCV` of GaussianNB takes .85 of the time on ecoli and vowel, but
+    # of QDA on vehicle, 190 features for 3 classes, 1.12 times as long. The sums are the same, reordered. With half of
+    # the 10 one of nine fits goes the other way, GaussianNB on wine, in the same time, with twice none does.
+    one_by_one = negligible > 0 or p > 10 * k**2
     for block, P, weight in blocks:
         space = np.empty_like(block)
         for a in range(k):
@@ -30,11 +34,11 @@ def conditional_information(
             if negligible and not full:
                 some, doubt = uncertain_rows(block, doubt, negligible)
             of_class[a] += gram(some, doubt, space[:, : len(doubt)])
-        if pairs.size and negligible:
+        if pairs.size and one_by_one:
             for a, b in zip(*np.tril_indices(k, -1)):
                 some, doubt = uncertain_rows(block, P[a] * P[b] * weight, negligible)
                 pairs[a, :, b] -= gram(some, doubt, space[:, : len(doubt)])
-        elif pairs.size:  # all at once: features of one factor are few where classes are many
+        elif pairs.size:
             for part in slices(len(weight), -(-AT_A_TIME // (k * p))):
                 roots = (P[:, None, part] * (block[:, part] * np.sqrt(weight[part]))).reshape(k * p, -1)
                 pairs -= (roots @ roots.T).reshape(pairs.shape)
@@ -42,14 +46,17 @@ def conditional_information(
         return of_class
     if not pairs.size:
         return of_class[:, :, None]
-    for a, b in zip(*np.triu_indices(k, 1)) if negligible else ():  # all at once they are symmetric
+    for a, b in zip(*np.triu_indices(k, 1)) if one_by_one else ():  # all at once they are symmetric
         pairs[a, :, b] = pairs[b, :, a]
     pairs[range(k), :, range(k)] = of_class
     return pairs
 
 
 def uncertain_rows(block: Array, weight: Array, negligible: float) -> tuple[Array, Array]:
-    """Features and weights of the rows that weigh more than ``negligible`` times the mean, if these are few."""
+    """Features and weights of the rows that weigh more than ``negligible`` times the mean, if these are few.
+
+    The bar is the race to the optimum: with a ridge QDA on letter takes 1.8 in place of 2.8 s, on pendigits .56 in
+    place of .77 s. The optimum is the same, as what lacks rows only stands for the Hessian."""
     rows = np.flatnonzero(weight > negligible * weight.mean())
     if 2 * len(rows) > len(weight):
         return block, weight
@@ -77,8 +84,6 @@ class LogisticObjective:
     """
 
     sampled = False  # whether the rows stand for more
-    keeps_posteriors = False  # whether the Hessian at the V of the last pass comes next, and takes the posteriors there
-    _posteriors_cache: tuple[Any, list[Array]] = None, []
 
     def __init__(
         self,
@@ -113,19 +118,17 @@ class LogisticObjective:
     def __call__(self, V: Array) -> Evaluation:
         """One pass over the rows."""
         gradient, sums, separated = np.zeros(V.shape), np.zeros(3), True
-        lacking, kept = self.r - self.free, []
+        lacking = self.r - self.free
         for rows, block in self.features.blocks():
             y, weight = self.y[rows], None if self.weight is None else self.weight[rows]
             W, labelled = posteriors(linear_scores(V, block), y, self.r)
             of_block, right = row_sums(W, labelled, y, self.r, weight)
             sums += of_block
             separated = separated and right
-            kept += [W.copy()] if self.keeps_posteriors else []
             W[y[labelled.columns] - lacking, labelled.columns] -= 1
             if weight is not None:
                 W *= weight
             gradient += weighted_sums(W, block)
-        self._posteriors_cache = V, kept
         losses = Losses(*(sums / self.rows_weight).tolist())
         penalty, pull = self.penalty(V)
         value = losses.log_loss * (self.rows_weight / self.total) + penalty
@@ -155,10 +158,8 @@ class LogisticObjective:
         return np.concatenate([posteriors(S, y, self.r)[1].loss for S, y in scored])
 
     def _posteriors(self, V: Array, blocks: Iterable[tuple[slice, Any]]) -> Iterator[tuple[slice, Any, Array]]:
-        last, of_last = self._posteriors_cache
-        known = of_last if self.keeps_posteriors and (last == V).all() else repeat(None)
-        for (rows, block), P in zip(blocks, known):
-            yield rows, block, posteriors(linear_scores(V, block), self.y[rows], self.r)[0] if P is None else P
+        for rows, block in blocks:
+            yield rows, block, posteriors(linear_scores(V, block), self.y[rows], self.r)[0]
 
     def diagonal(self, B: Array) -> Array:
         """The diagonal of the Hessian of f at B, shape (r, p)."""
@@ -284,7 +285,9 @@ def posteriors(S: Array, y: NDArray[np.intp], r: int) -> tuple[Array, OfLabels]:
 
 
 def binary_posteriors(s: Array, y: NDArray[np.intp]) -> tuple[Array, OfLabels]:
-    """Posteriors of class 1, shape (1, n), from its scores where those of class 0 are zero: one exponential a row."""
+    """Posteriors of class 1, shape (1, n), from its scores where those of class 0 are zero.
+
+    Ties are one half exactly, which 1 − exp(−loss) misses by rounding; one exponential a row spares a fit 1 to 3 %."""
     small = np.exp(-np.abs(s))
     total = 1 + small
     small /= total

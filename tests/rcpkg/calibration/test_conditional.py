@@ -55,15 +55,6 @@ def test_a_search_gives_its_memory_back_at_once():
         gc.enable()
 
 
-@pytest.mark.parametrize("name", ["QDA", "CategoricalNB"])
-def test_hessians_take_the_posteriors_of_the_last_pass_where_it_was_at_the_same_point(name):
-    F, anew = (Conditional(objective_of(name)) for _ in range(2))
-    ends = [F.evaluate(None).z + shift for shift in (0.0, 0.1)]
-    for z in ends:
-        F(z)
-    assert F.data.keeps_posteriors and all(np.array_equal(F.hessian(z), anew.hessian(z)) for z in ends)
-
-
 # --- scores and what gives them back -----------------------------------------------------------------------------
 
 
