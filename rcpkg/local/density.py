@@ -16,7 +16,7 @@ class LostSeed(InvalidStatistics, np.linalg.LinAlgError):
 
 
 def by_updates(K: int, d: int) -> bool:
-    """Whether growing a d×d factor row by row is faster than one K×K factor, for d below about K/7."""
+    """Whether growing a d×d factor row by row is faster than one K×K factor, for d up to about K/25."""
     return UPDATED_NEIGHBOURS * d <= K
 
 
