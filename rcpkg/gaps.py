@@ -184,10 +184,10 @@ class PatternMarginals:
     def __init__(self, means: Array, covariances: Array) -> None:
         self.means, (self.correlations, scales) = means, correlations(covariances)
         self.scales = np.tile(scales, (len(means) // len(scales), 1))  # of a shared one, too, which is faster
-        self.kept = lru_cache(AT_A_TIME // self.correlations.size)(self._factors)
+        self.cached = lru_cache(AT_A_TIME // self.correlations.size)(self._factors)
 
     def __call__(self, x: Array, missing: NDArray[np.bool_]) -> tuple[Array, Array]:
-        factors, log_det = self.kept(missing.tobytes())
+        factors, log_det = self.cached(missing.tobytes())
         Z = (x - self.means) / self.scales
         np.copyto(Z, 0.0, where=missing)
         for factor, z in zip(factors, Z):

@@ -172,10 +172,10 @@ class RowMarginal:
     def __init__(self, families: Families, log_tables: list[Array]) -> None:
         self.families, self.log_tables = families, log_tables
         # of as many patterns as the tables of the model, which are about as large, go into `AT_A_TIME` numbers
-        self.kept = lru_cache(AT_A_TIME // sum(table.size for table in log_tables))(self._sum)
+        self.cached = lru_cache(AT_A_TIME // sum(table.size for table in log_tables))(self._sum)
 
     def __call__(self, places: Index) -> Array:
-        if total := self.kept((places < 0).tobytes()):
+        if total := self.cached((places < 0).tobytes()):
             return total(places)
         return log_marginal(self.families, np.maximum(places, -1)[None], self.log_tables)[0]
 

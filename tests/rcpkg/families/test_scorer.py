@@ -60,7 +60,7 @@ def test_a_scorer_keeps_the_factors_of_so_many_patterns(monkeypatch):
     scorer = model.scorer()
     for row in with_holes(X[:24]):
         assert_array_equal(scorer.predict_proba(row), model.predict_proba(row[None])[0])
-    assert scorer._parts[0][0].marginals.kept.cache_info().currsize == 2
+    assert scorer._parts[0][0].marginals.cached.cache_info().currsize == 2
 
 
 def test_networks_that_are_not_decomposable_and_features_that_do_not_vary():
