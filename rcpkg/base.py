@@ -99,12 +99,12 @@ def atomic(fit: Fit) -> Fit:
     def whole(self: Any, *args: Any, **kwargs: Any) -> Any:
         before = dict(vars(self))
         try:
-            with one_fit() as said:
+            with one_fit() as warned:
                 return fit(self, *args, **kwargs)
         except BaseException as error:
             self.__dict__ = before
-            if isinstance(error, np.linalg.LinAlgError) and (told := said.get("sample_weight")):
-                raise ValueError(f"rounding leaves a matrix of this fit singular: {told}") from error
+            if isinstance(error, np.linalg.LinAlgError) and (message := warned.get("sample_weight")):
+                raise ValueError(f"rounding leaves a matrix of this fit singular: {message}") from error
             raise
 
     return cast(Fit, whole)

@@ -28,32 +28,32 @@ def refusal(name: str, need: str, value: Any) -> ValueError:
     return ValueError(f"{name} must {need}; got {value!r}")
 
 
-#: What the fit that runs, if any, has said of a parameter, by its name
-_SAID: ContextVar[dict[str, str] | None] = ContextVar("_SAID", default=None)
+#: What the fit that runs, if any, has warned of, by the name of the parameter
+_WARNED: ContextVar[dict[str, str] | None] = ContextVar("_WARNED", default=None)
 
 
 @contextmanager
 def one_fit() -> Iterator[dict[str, str]]:
-    """What the outermost fit has said once for itself and all fits within it."""
-    said = _SAID.get()
-    if said is not None:
-        yield said
+    """What the outermost fit has warned of, once for itself and all fits within it."""
+    warned = _WARNED.get()
+    if warned is not None:
+        yield warned
         return
-    token = _SAID.set({})
+    token = _WARNED.set({})
     try:
-        yield _SAID.get()
+        yield _WARNED.get()
     finally:
-        _SAID.reset(token)
+        _WARNED.reset(token)
 
 
 def warn(message: str, category: type[Warning] = UserWarning, parameter: str = "") -> None:
     """A warning at the user's line: the first above this package and above those that may call it for the user; the
     first in a fit of a ``parameter``, if one is named."""
-    said = _SAID.get() if parameter else None
-    if said is not None and parameter in said:
+    warned = _WARNED.get() if parameter else None
+    if warned is not None and parameter in warned:
         return
-    if said is not None:
-        said[parameter] = message
+    if warned is not None:
+        warned[parameter] = message
     frame, level = sys._getframe(1), 2
     while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] in ("rcpkg", "sklearn", "joblib"):
         frame, level = frame.f_back, level + 1
@@ -261,11 +261,11 @@ def check_weights(sample_weight: ArrayLike | None, n: int) -> Array:
         named, have, its = (f"row {row}", "has", "its class is this row") if k == 1 else (
             f"rows {', '.join(map(str, sorted(heavy[:k])))}", "have each", "their classes are these rows"
         )
-        told = f"{named} {have} {weights[row] / others:.2g} times the sample_weight of all other rows together"
+        message = f"{named} {have} {weights[row] / others:.2g} times the sample_weight of all other rows together"
         if weights[row] > DROWNING * others:
-            raise ValueError(f"{told}, and rounding leaves these fewer than half of their digits: clip the weights")
+            raise ValueError(f"{message}, and rounding leaves these fewer than half of their digits: clip the weights")
         fault = f"to the model {its}, without a spread for a search to go by"
-        warn(f"{told}: {fault}; clip the weights", parameter="sample_weight")
+        warn(f"{message}: {fault}; clip the weights", parameter="sample_weight")
         break
     return weights
 

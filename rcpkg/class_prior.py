@@ -83,8 +83,8 @@ def class_prior_of(model: Any, X: ArrayLike, *, training_prior: ArrayLike | Mapp
     interval = _interval(ratio / density[:, None], weights)
     if (wide := np.ptp(interval, axis=1) > WIDE).any():
         label, (low, high) = np.asarray(model.classes_)[wide].tolist()[0], interval[wide][0]
-        told = f"{len(ratio)} rows leave the weight of {label!r} between {low:.2f} and {high:.2f}"
-        warn(f"{told}: take more rows, or weights that you know")
+        message = f"{len(ratio)} rows leave the weight of {label!r} between {low:.2f} and {high:.2f}"
+        warn(f"{message}: take more rows, or weights that you know")
     return ClassPrior(weights, interval, float(np.log(density / (ratio @ prior)).sum()), n_iter)
 
 

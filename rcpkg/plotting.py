@@ -187,16 +187,16 @@ class CalibrationPathDisplay(Display):
         self.history = _kept(estimator, "history_")
 
     def _draw(self, ax: Axes, name: str | None) -> str:
-        said = []
+        changes = []
         losses = {"log_loss": "log-loss", "soft_error": "soft error", "error": "error"}
         for (loss, words), colour in zip(losses.items(), palette):
             if loss in self.history:
                 values = self.history[loss].to_numpy()
                 ax.plot(np.arange(len(values)), values, marker=".", color=colour)
                 ax.annotate(words, (len(values) - 1, values[-1]), (4, 0), textcoords="offset points", color=colour)
-                said.append(f"{words} from {values[0]:.3f} to {values[-1]:.3f}")
+                changes.append(f"{words} from {values[0]:.3f} to {values[-1]:.3f}")
         ax.set(xlabel="iteration", ylabel="loss of the training rows")
-        return f"Losses of the training rows over {len(self.history) - 1} iterations: {', '.join(said)}."
+        return f"Losses of the training rows over {len(self.history) - 1} iterations: {', '.join(changes)}."
 
 
 class NetworkDisplay(Display):
@@ -240,8 +240,8 @@ class NetworkDisplay(Display):
             ax.annotate("", places[j], places[f], arrowprops=look | bent, zorder=3)
         ax.set(xlim=(0, 1), ylim=(places[:, 1].min() - 0.5, 0.5))
         ax.set_axis_off()
-        said = ", ".join(f"{self.names[f]} to {self.names[j]}" for f, j in arcs) or "none"
-        return f"A network of {self.class_name} and {len(places)} features; arrows between features: {said}."
+        listed = ", ".join(f"{self.names[f]} to {self.names[j]}" for f, j in arcs) or "none"
+        return f"A network of {self.class_name} and {len(places)} features; arrows between features: {listed}."
 
 
 class ReliabilityDisplay(Display):

@@ -87,10 +87,10 @@ def mask_copies(
     frame, y = as_frame(X), np.asarray(as_labels(y)).ravel()
     if len(y) != len(frame):
         raise ValueError(f"X has {len(frame)} rows and y {len(y)}: it must hold one a row")
-    found = copies(np.where(frame.isna(), np.nan, 1.0), rates, check_random_state(random_state))
-    shown = frame.iloc[found.row].reset_index(drop=True).where(~np.isnan(found.X))
+    masked = copies(np.where(frame.isna(), np.nan, 1.0), rates, check_random_state(random_state))
+    shown = frame.iloc[masked.row].reset_index(drop=True).where(~np.isnan(masked.X))
     given = shown.set_axis(X.columns, axis=1) if isinstance(X, pd.DataFrame) else shown.to_numpy()
-    return MaskedCopies(given, y[found.row], found.share)
+    return MaskedCopies(given, y[masked.row], masked.share)
 
 
 @dataclass(frozen=True)
@@ -124,8 +124,8 @@ class Comparison:
     margin: float
 
     def __str__(self) -> str:
-        said = [f"{condition}: {verdict}" for condition, verdict in self.verdicts.items()]
-        return "\n".join([self.table.round(3).to_string(index=False), *said])
+        verdicts = [f"{condition}: {verdict}" for condition, verdict in self.verdicts.items()]
+        return "\n".join([self.table.round(3).to_string(index=False), *verdicts])
 
     __repr__ = __str__
 
@@ -209,20 +209,20 @@ def compare(
     seed = int(check_random_state(random_state).randint(2**31 - 1))
     estimator = TableClassifier(cv=3, random_state=seed) if estimator is None else estimator
     names = [OURS, *rivals(), ON_COPIES]
-    found = np.zeros((len(names), 2, 2, cv))  # learner, condition, error or log-loss, fold
+    losses = np.zeros((len(names), 2, 2, cv))  # learner, condition, error or log-loss, fold
     divisions = StratifiedKFold(cv, shuffle=True, random_state=seed).split(frame, y)
     with printed(verbose):
         for fold, (train, held) in enumerate(divisions):
             rows, shown = frame.iloc[train], frame.iloc[held].reset_index(drop=True)
             lost = np.random.default_rng([seed, fold]).uniform(size=shown.shape) < hidden
-            seen = {COMPLETE: shown, HIDDEN: shown.mask(lost)}
+            conditions = {COMPLETE: shown, HIDDEN: shown.mask(lost)}
             for place, (name, model) in enumerate(_fitted(estimator, rows, y[train], seed).items()):
-                for condition, new in enumerate(seen.values()):
+                for condition, new in enumerate(conditions.values()):
                     P = np.zeros((len(new), len(classes)))
                     P[:, model.classes_] = model.predict_proba(new)
-                    found[place, condition, :, fold] = error_and_log_loss(P, y[held]).mean(axis=1)
-                tell("fold %d of %s, %s: log-loss %.4f", fold + 1, cv, name, found[place, 0, 1, fold])
-    return _card(names, found, margin, level)
+                    losses[place, condition, :, fold] = error_and_log_loss(P, y[held]).mean(axis=1)
+                tell("fold %d of %s, %s: log-loss %.4f", fold + 1, cv, name, losses[place, 0, 1, fold])
+    return _card(names, losses, margin, level)
 
 
 def _fitted(estimator: Any, rows: pd.DataFrame, y: NDArray[np.intp], seed: int) -> dict[str, Any]:
@@ -247,9 +247,9 @@ def with_categories(X: pd.DataFrame) -> pd.DataFrame:
     return X.astype(dict.fromkeys(texts, "category"))
 
 
-def _card(names: list[str], found: Array, margin: float, level: float) -> Comparison:
+def _card(names: list[str], losses: Array, margin: float, level: float) -> Comparison:
     """The table and the verdicts of errors and log-losses by learner, condition and fold; the first learner is ours."""
-    k, means, excess = found.shape[-1], found.mean(axis=-1), found[:, :, 1] - found[0, :, 1]
+    k, means, excess = losses.shape[-1], losses.mean(axis=-1), losses[:, :, 1] - losses[0, :, 1]
     difference, error = excess.mean(axis=-1), np.sqrt((1 / k + 1 / (k - 1)) * excess.var(axis=-1, ddof=1))
     columns = {"log_loss": means[:, :, 1], "error": means[:, :, 0], "difference": difference, "std_error": error}
     rows = pd.MultiIndex.from_product([(COMPLETE, HIDDEN), names], names=["condition", "learner"])

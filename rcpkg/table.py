@@ -297,12 +297,12 @@ def candidates_of(
         return RiskCalibrationCV(model, target="pooled", target_weights=TARGET_WEIGHTS, cv="loo")
 
     naive = product(GaussianNB())
-    found = [CandidateModel("naive Bayes", naive), CandidateModel("naive Bayes, calibrated", calibrated(naive))]
-    tied = len(found)
+    models = [CandidateModel("naive Bayes", naive), CandidateModel("naive Bayes, calibrated", calibrated(naive))]
+    tied = len(models)
     if numbers:
         name, model = "naive Bayes of intervals, calibrated", ProductModel([("all", codes, [*numbers, *categories])])
         if one_weight or np.min(counts) < LEAST_CLASS_OF_CUTS:
-            found.append(CandidateModel(name, calibrated(model, True), True))
+            models.append(CandidateModel(name, calibrated(model, True), True))
         else:
             # rows that choose the weight must have no say in the cuts, so that folds make these anew: of rows that had
             # one, the log-loss came out .13 too low in the mean of 69 fits, and the weight too small
@@ -310,27 +310,27 @@ def candidates_of(
             chosen = RiskCalibrationCV(
                 make_pipeline(cuts, model), target="pooled", target_weights=TARGET_WEIGHTS, cv=FOLDS_OF_CUTS
             )
-            found.append(CandidateModel(name, chosen))
+            models.append(CandidateModel(name, chosen))
     full_covariances = len(numbers) > 1 and n_parameters <= min(n_rows, MOST_PARAMETERS_OF_FULL)
     one_for_gaussians = one_weight or n_parameters > MOST_PARAMETERS_BY_WEIGHT
     if n_parameters > MOST_PARAMETERS_OF_FULL:
-        found.append(CandidateModel("shared variances, calibrated", calibrated(product(SharedVarianceGaussianNB()))))
+        models.append(CandidateModel("shared variances, calibrated", calibrated(product(SharedVarianceGaussianNB()))))
     elif len(numbers) > 1:
-        found.append(CandidateModel("LDA, calibrated", calibrated(product(LDA()), one_for_gaussians)))
+        models.append(CandidateModel("LDA, calibrated", calibrated(product(LDA()), one_for_gaussians)))
     if full_covariances:
-        found.append(CandidateModel("QDA, calibrated", calibrated(product(QDA()), one_for_gaussians)))
+        models.append(CandidateModel("QDA, calibrated", calibrated(product(QDA()), one_for_gaussians)))
     for k in (2, 3):
         mixture = Mixture(naive, n_components=k, random_state=seed)
-        found.append(CandidateModel(f"mixture of {k}, calibrated", calibrated(mixture, True)))
+        models.append(CandidateModel(f"mixture of {k}, calibrated", calibrated(mixture, True)))
     if full_covariances:
         full = Mixture(product(QDA()), n_components=2, random_state=seed)
-        found.append(CandidateModel("mixture of 2 full Gaussians, calibrated", calibrated(full, True)))
+        models.append(CandidateModel("mixture of 2 full Gaussians, calibrated", calibrated(full, True)))
     if len(numbers) + len(categories) > 1:
         tree = ProductModel([("all", TAN(), [*numbers, *categories])])
-        found.append(
+        models.append(
             CandidateModel("tree of intervals, calibrated", calibrated(tree, target_weight=TREE_WEIGHT), bool(numbers))
         )
-    return found[:tied] + [candidate._replace(rank=k) for k, candidate in enumerate(found[tied:], start=1)]
+    return models[:tied] + [candidate._replace(rank=k) for k, candidate in enumerate(models[tied:], start=1)]
 
 
 @constructed
@@ -446,18 +446,18 @@ class TableClassifier(GenerativeClassifier):
         rng = check_random_state(self.random_state)
         seed = int(rng.randint(2**31 - 1))
         self.columns_ = TableColumns().fit(frame, y).columns_
-        found = self._candidates(frame, y, seed)
+        candidates = self._candidates(frame, y, seed)
         present = counting(sample_weight, _num_samples(X))
         divisions = list(self._divisions(y, present, seed))
         judged = np.unique(np.concatenate([held for _, held in divisions]))  # all rows, but for some splitters
         deadline = time.perf_counter() + (np.inf if self.budget is None else self.budget)
-        losses = np.full((1 + len(found), 2, len(y)), np.inf)  # those of the class frequencies first
+        losses = np.full((1 + len(candidates), 2, len(y)), np.inf)  # those of the class frequencies first
         for train, held in divisions:
             counts = np.bincount(y[train], None if weight is None else weight[train], minlength=len(self.classes_))
             losses[0][:, held] = error_and_log_loss(np.tile(counts / counts.sum(), (len(held), 1)), y[held])
         prepared = cache(partial(self._prepared, frame, y, divisions, seed))  # once for all candidates
-        seconds, notes = np.zeros(len(found)), [""] * len(found)
-        for place, candidate in enumerate(found):
+        seconds, notes = np.zeros(len(candidates)), [""] * len(candidates)
+        for place, candidate in enumerate(candidates):
             started = time.perf_counter()
             try:
                 for fold, (train, held) in enumerate(divisions):
@@ -470,9 +470,9 @@ class TableClassifier(GenerativeClassifier):
             except (ValueError, TimeoutError) as error:
                 losses[1 + place], notes[place] = np.inf, str(error)
             seconds[place] = time.perf_counter() - started
-            said = notes[place] or f"log-loss {losses[1 + place, 1, judged].mean():.4f}"
-            tell("%s: %s, %.1f s", candidate.name, said, seconds[place])
-        self._take(found, losses[..., judged], seconds, notes, None if weight is None else weight[judged])
+            outcome = notes[place] or f"log-loss {losses[1 + place, 1, judged].mean():.4f}"
+            tell("%s: %s, %.1f s", candidate.name, outcome, seconds[place])
+        self._take(candidates, losses[..., judged], seconds, notes, None if weight is None else weight[judged])
         with warnings.catch_warnings():
             if isinstance(self.candidates, str):  # whose settings are not the user's, and `advice_` has what folds say
                 warnings.filterwarnings("ignore", "rows left out|target_weight_=")
@@ -495,9 +495,9 @@ class TableClassifier(GenerativeClassifier):
         columns = TableColumns(columns=self.columns_, intervals=intervals).fit(frame.iloc[train], y[train])
         rows = frame.iloc[held].reset_index(drop=True)
         present = np.where(rows.isna(), np.nan, 1.0)
-        seen = copies(present, self.gaps_in_view, check_random_state(seed))
-        shown = rows.iloc[seen.row].reset_index(drop=True).where(~np.isnan(seen.X))
-        return columns.transform(frame.iloc[train]), columns.transform(shown), seen
+        masked = copies(present, self.gaps_in_view, check_random_state(seed))
+        shown = rows.iloc[masked.row].reset_index(drop=True).where(~np.isnan(masked.X))
+        return columns.transform(frame.iloc[train]), columns.transform(shown), masked
 
     def _check_rows(self, X: Any, y: ArrayLike, reset: bool = True) -> tuple[pd.DataFrame, NDArray]:
         y = super()._check_rows(_numbers_in_place_of(X), y, reset)[1]
@@ -538,24 +538,24 @@ class TableClassifier(GenerativeClassifier):
             warnings.simplefilter("ignore", UserWarning)  # of classes with fewer rows than folds
             yield from folds(cv, np.zeros((len(y), 1)), y, present)
 
-    def _take(self, found: list[CandidateModel], losses: Array, seconds: Array, notes: list[str], weight: Any) -> None:
+    def _take(self, models: list[CandidateModel], losses: Array, seconds: Array, notes: list[str], weight: Any) -> None:
         """Decide by errors and log-losses (1 + candidates, 2, n) of rows left out."""
         mean = np.average(losses, axis=2, weights=weight)
         if not np.isfinite(mean[1:, 1]).any():
             raise ValueError(
                 "no candidate could be fitted in each fold: give the rarest class more rows, or other candidates. "
-                f"{found[0].name}: {notes[0]}"
+                f"{models[0].name}: {notes[0]}"
             )
         best = 1 + int(np.argmin(mean[1:, 1]))
         with np.errstate(invalid="ignore"):
             excess, error = mean_and_error(losses[:, 1] - losses[best, 1], weight)
         error = np.nan_to_num(error, nan=np.inf)
-        ranks = [np.inf, *(candidate.rank for candidate in found)]
+        ranks = [np.inf, *(candidate.rank for candidate in models)]
         rank = np.where(np.isfinite(mean[:, 1]) & (excess <= error), ranks, np.inf)
         place = int(np.argmin(np.where(rank == rank.min(), mean[:, 1], np.inf)))
-        self._taken = found[place - 1]
+        self._taken = models[place - 1]
         self._report = {
-            "candidate": ["class frequencies", *(candidate.name for candidate in found)],
+            "candidate": ["class frequencies", *(candidate.name for candidate in models)],
             "log_loss": mean[:, 1].tolist(),
             "error": mean[:, 0].tolist(),
             "std_error": error.tolist(),
@@ -598,13 +598,13 @@ def _left_out(
     model: Any, rows: tuple[pd.DataFrame, pd.DataFrame, Copies], y: NDArray[np.intp], y_held: NDArray, weight: Any
 ) -> Array:
     """Errors and log-losses, (2, n), of the rows held out of a fold, in the mean over their copies."""
-    train, shown, seen = rows
+    train, shown, masked = rows
     model = clone(model).fit(train, y, **({} if weight is None else {"sample_weight": weight}))
     P = np.zeros((len(shown), 1 + max(y.max(), y_held.max())))
     P[:, model.classes_] = model.predict_proba(shown)
     frequencies = np.bincount(y, weight, minlength=P.shape[1])
     P += (frequencies / frequencies.sum() - P) / (frequencies.sum() + 1)
-    return seen.mean(error_and_log_loss(P, y_held[seen.row]))
+    return masked.mean(error_and_log_loss(P, y_held[masked.row]))
 
 
 def error_and_log_loss(P: Array, y: NDArray[np.intp]) -> Array:
@@ -624,9 +624,9 @@ def _advice(report: pd.DataFrame, losses: Array, place: int, weight: Any) -> str
             f"{name} is not worth it: on rows left out its log-loss is {loss:.3f}, and that of the class frequencies "
             f"{report.log_loss[0]:.3f}, a difference of {less:.3f} ± {error:.3f}{rest}"
         )
-    said = f"take {name}: on rows left out its log-loss is {loss:.3f}, {less:.3f} ± {error:.3f} less than that of the "
-    said += "class frequencies"
+    advice = f"take {name}: on rows left out its log-loss is {loss:.3f}, {less:.3f} ± {error:.3f} less than that of "
+    advice += "the class frequencies"
     if place > 1 and np.isfinite(losses[1]).all():
         less, error = mean_and_error(losses[1] - losses[place], weight)
-        said += f" and {less:.3f} ± {error:.3f} less than that of {report.candidate[1]}"
-    return said + rest
+        advice += f" and {less:.3f} ± {error:.3f} less than that of {report.candidate[1]}"
+    return advice + rest

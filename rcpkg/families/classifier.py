@@ -223,27 +223,28 @@ class ClosedFormClassifier(GenerativeClassifier):
 
     def _of_blocks(self, rows: Rows) -> Rows:
         """Validated blocks; what one of them would tell the model, all of them tell it together."""
-        seen: list[BlockSummary] = []
+        summaries: list[BlockSummary] = []
         for block in rows.each(partial(describe_block, self)):
-            seen.append(block)
-            check_same_columns(seen[0], block)
-        check_blocks(seen)
-        self._set_columns(seen)
-        self._n_rows = sum(block.n for block in seen)  # by the same pass, which may read files
-        self._set_labels(number_labels(np.concatenate([block.labels for block in seen]))[0])
-        self._prepare(self._all_representatives([block for block in seen if block.n]))
+            summaries.append(block)
+            check_same_columns(summaries[0], block)
+        check_blocks(summaries)
+        self._set_columns(summaries)
+        self._n_rows = sum(block.n for block in summaries)  # by the same pass, which may read files
+        self._set_labels(number_labels(np.concatenate([block.labels for block in summaries]))[0])
+        self._prepare(self._all_representatives([block for block in summaries if block.n]))
         rows = rows.map(partial(numbered, copy(self)))
-        if len(seen) == 1:  # which needs no representatives
+        if len(summaries) == 1:  # which needs no representatives
             self._prepare(rows.only("prepare").X)
         return rows
 
-    def _set_columns(self, seen: list[BlockSummary]) -> None:
+    def _set_columns(self, summaries: list[BlockSummary]) -> None:
         """Names and numbers of the columns, as the blocks have them."""
-        self.__dict__ = {name: value for name, value in vars(self).items() if name not in COLUMNS} | seen[0].columns
+        others = {name: value for name, value in vars(self).items() if name not in COLUMNS}
+        self.__dict__ = others | summaries[0].columns
 
-    def _all_representatives(self, seen: list[BlockSummary]) -> Array:
+    def _all_representatives(self, summaries: list[BlockSummary]) -> Array:
         """The representatives of all blocks."""
-        parts = [block.X for block in seen]
+        parts = [block.X for block in summaries]
         return vstack(parts, format="csr") if issparse(parts[0]) else np.concatenate(parts)
 
     def _set_statistics(self, statistics: Statistics, parameters: Any = None) -> Self:

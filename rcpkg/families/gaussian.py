@@ -263,13 +263,13 @@ class GaussianFamily(GaussianPrior):
         if not any(rows.each(has_gaps)):
             return super().closed_form_statistics(rows)
         self._incomplete = True
-        seen = self._with_imputed_moments(super().closed_form_statistics(rows), aloud=True)
+        filled = self._with_imputed_moments(super().closed_form_statistics(rows), aloud=True)
         self._incomplete = False
-        mean, scatter, total = self._means_and_scatter(seen)
+        mean, scatter, total = self._means_and_scatter(filled)
         variance = self.shape.diagonal(scatter) / total
         if self.independent:
-            return self._from_moments(seen.count, mean, variance * self.shape.sum(seen.count[:, None]))
-        variance = np.where(variance > 0, variance, self._of_all(seen)[1])[..., None] * np.eye(mean.shape[1])
+            return self._from_moments(filled.count, mean, variance * self.shape.sum(filled.count[:, None]))
+        variance = np.where(variance > 0, variance, self._of_all(filled)[1])[..., None] * np.eye(mean.shape[1])
         start = GaussianParameters(np.empty(0), mean + self._origin, variance, np.empty(0))
         self._completed = run_em(self, rows, start)
         return self._completed

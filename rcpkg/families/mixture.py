@@ -222,8 +222,8 @@ class MixtureFamily(MixtureSettings, Family):
         return alike and self.component.same_form(other.component)
 
     def check_complete(self, X: Any) -> None:
-        said = "a mixture does not know the component of any row, which leaves calibration by safe steps"
-        raise Unsupported(f"{said}: take RiskCalibration or RiskCalibrationCV")
+        message = "a mixture does not know the component of any row, which leaves calibration by safe steps"
+        raise Unsupported(f"{message}: take RiskCalibration or RiskCalibrationCV")
 
     check_full = check_complete
 
@@ -289,11 +289,11 @@ class MixtureFamily(MixtureSettings, Family):
         """The statistics that EM leads to from the best of `n_starts` starts; one component is the family itself."""
         best, number = self._search(rows, self._number)
         if number < self._number:
-            said = f"with {self._number} components EM lost one from each of {self.n_starts} starts: there are {number}"
-            warn(f"{said}; set prior_strength > 0, or more n_starts", ConvergenceWarning)
+            message = f"with {self._number} components EM lost one from each of {self.n_starts} starts"
+            warn(f"{message}: there are {number}; set prior_strength > 0, or more n_starts", ConvergenceWarning)
         if not best.converged:
-            said = f"EM still gained more than tol={self.tol:g} nats a row after {len(best.values)} steps"
-            warn(f"{said}: raise max_iter, or tol", ConvergenceWarning)
+            message = f"EM still gained more than tol={self.tol:g} nats a row after {len(best.values)} steps"
+            warn(f"{message}: raise max_iter, or tol", ConvergenceWarning)
         self.log_likelihoods, self._decided = np.array(best.values), (best.statistics, best.parameters)
         return best.statistics
 
@@ -478,9 +478,9 @@ class Mixture(MixtureSettings, ClosedFormClassifier, family=MixtureFamily):
         vars(self).pop("feature_names_in_", None)
         vars(self).update({name: value for name, value in vars(self.model_).items() if name in COLUMNS})
 
-    def _set_columns(self, seen: list[BlockSummary]) -> None:
+    def _set_columns(self, summaries: list[BlockSummary]) -> None:
         self._take_model()
-        self.model_._set_columns(seen)
+        self.model_._set_columns(summaries)
         self._take_columns()
 
     _check_X, _all_representatives = _that_of("model_", "_check_X"), _that_of("model_", "_all_representatives")

@@ -45,20 +45,20 @@ class NamedCategories(ClosedFormClassifier):
     def _check_rows(self, X: ArrayLike, y: ArrayLike, reset: bool = True) -> tuple[Array, NDArray]:
         return super()._check_rows(self._coded(X, learns=True, reset=reset), y, reset)
 
-    def _set_columns(self, seen: list[BlockSummary]) -> None:
-        super()._set_columns(seen)
-        columns = {j for block in seen for j in block.names}
-        merged = {j: set().union(*(block.names.get(j, ()) for block in seen)) for j in sorted(columns)}
+    def _set_columns(self, summaries: list[BlockSummary]) -> None:
+        super()._set_columns(summaries)
+        columns = {j for block in summaries for j in block.names}
+        merged = {j: set().union(*(block.names.get(j, ()) for block in summaries)) for j in sorted(columns)}
         self._names = {j: np.array(sorted(names), dtype=object) for j, names in merged.items()}
 
-    def _all_representatives(self, seen: list[BlockSummary]) -> Array:
+    def _all_representatives(self, summaries: list[BlockSummary]) -> Array:
         """The representatives of all blocks, whose names are coded by the names of all of them."""
-        for block in seen:
+        for block in summaries:
             for j, names in block.names.items():
                 codes, places = block.X[:, j], _places(names, self._names[j])
                 there = ~np.isnan(codes)
                 codes[there] = places[codes[there].astype(np.intp)]
-        return super()._all_representatives(seen)
+        return super()._all_representatives(summaries)
 
     def _coded(self, X: Any, learns: bool = False, reset: bool = False) -> Any:
         """X with codes in the place of text, columns keeping their names; ``learns`` the names, or further ones."""

@@ -69,13 +69,13 @@ def check_same_columns(first: BlockSummary, other: BlockSummary) -> None:
         raise ValueError(f"{other.name} has labels of another type than {first.name}: make them one type")
 
 
-def check_blocks(seen: list[BlockSummary]) -> None:
+def check_blocks(summaries: list[BlockSummary]) -> None:
     """Refuse blocks of which no row counts, or of which a column holds text in one and numbers in another."""
-    if not any(block.n for block in seen):
+    if not any(block.n for block in summaries):
         raise ValueError("there are no rows of positive weight")
-    for j in sorted({j for block in seen for j in block.names}):
-        text = next(block for block in seen if j in block.names)
-        for block in seen:
+    for j in sorted({j for block in summaries for j in block.names}):
+        text = next(block for block in summaries if j in block.names)
+        for block in summaries:
             if j not in block.names and block.n and not np.isnan(block.X[:, j]).all():
                 name = feature_name(SimpleNamespace(**block.columns), j)
                 raise ValueError(f"{block.name}: {name} holds numbers, and text in {text.name}: make it one of them")
