@@ -176,16 +176,19 @@ class TargetPath:
             others = [each for each in others if b in each._paths and each.conditional]
             if not others:
                 continue
-            near = [weight for weight in weights if all(weight in each._paths for each in others)][:2]
-            towards = not near or b > min(near)
+            near = [weight for weight in weights if all(weight in each._paths for each in others)]
+            near = near[: 2 if self.parts else 1]
+            towards = bool(self.parts) and (not near or b > min(near))
             near += [np.inf] * towards
             end, *begun = np.mean([[each._natural(weight) for weight in (b, *near)] for each in others], axis=0)
             apart = [self._natural(weight) - natural for weight, natural in zip(near, begun)]
             form = others[0]._paths[b].point.natural
-            far = np.linalg.norm(F.place(form.unravel(apart[0])))
+            far = np.linalg.norm(F.place(form.unravel(apart[0]))) if near else 0.0
+            if near and not self.parts and 2 * far >= np.linalg.norm(F.place(form.unravel(end - begun[0]))):
+                continue  # without parts the twin is all that leads, and far apart it leads astray
             with suppress(np.linalg.LinAlgError):  # two places are one but for rounding
                 places = np.log(1 / np.array([b, *near]) + towards * F.target.size / F.total_weight)
-                natural = end + interpolated(places[1:] - places[0], apart)
+                natural = end + interpolated(places[1:] - places[0], apart) if near else end
                 if far < least:
                     solve = next((each._solves[b] for each in others[::-1] if each._solves.get(b)), None)
                     least, led = far, (F.place(form.unravel(natural)), solve)
