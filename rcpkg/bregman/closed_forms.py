@@ -54,6 +54,7 @@ def spectral_derivative(x: Array, v: Array, function: Callable, derivative: Call
     values, vectors = np.linalg.eigh(x)
     rise = function(values)[:, None] - function(values)[None, :]
     run = values[:, None] - values[None, :]
+    # of nearer ones the quotient keeps fewer than ten digits, and the derivative between them stands for it
     close = np.abs(run) < 1e-6 * (np.abs(values).max() + 1e-300)
     quotient = np.where(close, derivative((values[:, None] + values[None, :]) / 2), rise / np.where(close, 1.0, run))
     return vectors @ (quotient * (vectors.T @ v @ vectors)) @ vectors.T
