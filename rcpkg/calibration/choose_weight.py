@@ -16,7 +16,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from rcpkg.base import SMALL, Array, constructed, one_thread_if_small
 from rcpkg.calibration._docs import documented
-from rcpkg.calibration.constants import FOLD_TOL, MOST_DECADES, TARGET_WEIGHTS, WORTH
+from rcpkg.calibration.constants import FOLD_TOL, LEAST_GAIN, MOST_DECADES, TARGET_WEIGHTS
 from rcpkg.calibration.in_view import check_in_view, copies
 from rcpkg.calibration.learner import Learner, is_pipeline
 from rcpkg.calibration.left_out import (
@@ -24,7 +24,7 @@ from rcpkg.calibration.left_out import (
     FREQUENCIES,
     Candidate,
     Fold,
-    Judged,
+    Validation,
     by_folds,
     by_leave_one_out,
     closed_form_path,
@@ -207,26 +207,26 @@ class RiskCalibrationCV(Learner):
             first = TargetPath.from_estimator(model, targets[0], *rows, fills=fills, **view)
             paths = [first, *map(first.towards, targets[1:])]
             for path in paths:
-                path.twins = [other for other in paths if other is not path]
+                path.other_targets = [other for other in paths if other is not path]
             return paths
 
         several = isinstance(X, Rows) and not X.is_one_block
         prepare = self._of_blocks if several else self._of_arrays
         paths, judged, folds = prepare(paths_of, rng, X, y, sample_weight, groups)
-        candidates, found, validation, unreached = self._judged(paths, judged, folds, grid, groups)
-        best = self._best(candidates, found)
+        candidates, validation, method, unreached = self._judged(paths, judged, folds, grid, groups)
+        best = self._best(candidates, validation)
         k, weight = candidates[best]
         if k == CLOSED_FORM:
             F, path, target = paths[0].objective, closed_form_path(paths[0]), k
         else:
             F, path, target = paths[k].objective, paths[k].finish(weight), targets[k]
-        end, gain = _end(candidates, best, found, unreached)
-        self._warn(weight, path, end if gain > WORTH else "")
-        of_closed_form = found.losses[1, 1] if self.closed_form and k != CLOSED_FORM else None
-        warn_of_rivals(found.losses[best, 1], found.losses[0, 1], of_closed_form, found.share)
+        end, gain = _end(candidates, best, validation, unreached)
+        self._warn(weight, path, end if gain > LEAST_GAIN else "")
+        of_closed_form = validation.losses[1, 1] if self.closed_form and k != CLOSED_FORM else None
+        warn_of_rivals(validation.losses[best, 1], validation.losses[0, 1], of_closed_form, validation.share)
         names = [each if isinstance(each, str) else type(each).__name__ for each in targets]
-        chosen = {"target_": target, "target_weight_": weight, "validation_": validation}
-        chosen["_cv_results"] = _results(candidates, found, names)
+        chosen = {"target_": target, "target_weight_": weight, "validation_": method}
+        chosen["_cv_results"] = _results(candidates, validation, names)
         vars(self).pop("preprocessing_", None)  # of an earlier fit
         return self._adopt(F, path, **chosen)
 
@@ -339,31 +339,31 @@ class RiskCalibrationCV(Learner):
 
     def _judged(
         self, paths: list[TargetPath], judged: list[TargetPath], folds: Folds, grid: Array, groups: Any
-    ) -> tuple[list[Candidate], Judged, str, list[Candidate]]:
+    ) -> tuple[list[Candidate], Validation, str, list[Candidate]]:
         """Candidates, what rows left out say of them, how these were left out, and weights of no optimum in reach."""
-        n_folds, found, scorer, numbers, unreached = self.cv, None, None, range(len(paths)), []
+        n_folds, validation, scorer, numbers, unreached = self.cv, None, None, range(len(paths)), []
         searches_weights = isinstance(self.target_weights, str)
         rivals = [Candidate(FREQUENCIES), *[Candidate(CLOSED_FORM)] * bool(self.closed_form)]
         whole = rivals + [Candidate(k, float(b)) for k in numbers for b in grid[::-1]]
         first = rivals + [Candidate(k, FIRST_WEIGHT) for k in numbers] if searches_weights else whole
         if isinstance(self.cv, str):
             refuse_groups(groups)
-            n_folds, lack = FOLDS, "" if self.scoring in SCORING else f"scoring={self.scoring!r} judges folds"
-            lack = lack or next((path.lack for path in judged if path.lack), "")
+            n_folds, why_not = FOLDS, "" if self.scoring in SCORING else f"scoring={self.scoring!r} judges folds"
+            why_not = why_not or next((path.why_not for path in judged if path.why_not), "")
             if self._refitted is not None:
-                lack = "the steps before the model have seen the rows that it would leave out"
-            if not lack and self.cv == "auto":
-                lack = few_rows(judged[0])
-            if not lack:
+                why_not = "the steps before the model have seen the rows that it would leave out"
+            if not why_not and self.cv == "auto":
+                why_not = few_rows(judged[0])
+            if not why_not:
                 judge = partial(by_leave_one_out, judged)
-                validation = "approximate leave-one-out" + " of filled rows" * (judged is not paths)
+                method = "approximate leave-one-out" + " of filled rows" * (judged is not paths)
                 try:
-                    found = judge(first)
+                    validation = judge(first)
                 except NotConverged as error:
-                    lack = str(error)
-            if lack and self.cv == "loo":
-                warn(f'cv="loo" is not to be had: {lack}; {FOLDS} folds take its place (cv={FOLDS} asks for them)')
-        if found is None:
+                    why_not = str(error)
+            if why_not and self.cv == "loo":
+                warn(f'cv="loo" is not to be had: {why_not}; {FOLDS} folds take its place (cv={FOLDS} asks for them)')
+        if validation is None:
             rows = paths[0].objective.rows
             n_features = paths[0].objective.estimator.n_features_in_
             small = rows.is_one_block and len(paths[0].objective.y) * n_features <= SMALL
@@ -372,7 +372,7 @@ class RiskCalibrationCV(Learner):
             for path, *parts in zip(paths, *(fold.paths for fold in folds)) if searches_weights else ():
                 alike = [part for part in parts if path.objective.family.same_form(part.objective.family)]
                 for each in (path, *alike):
-                    each.parts = [part for part in alike if part is not each]
+                    each.fold_paths = [part for part in alike if part is not each]
             if self.scoring not in SCORING:
                 from sklearn.metrics import check_scoring
 
@@ -381,16 +381,20 @@ class RiskCalibrationCV(Learner):
             first = first if searches_weights else whole
             if searches_weights:  # optima of a greater weight, which come next, are nearer to where searches begin
                 judge([Candidate(0, DECADE * FIRST_WEIGHT)])
-            found = judge(first)
-            validation = f"{found.n_folds} folds"
-        self._tell(paths, first, found)
+            validation = judge(first)
+            method = f"{validation.n_folds} folds"
+        self._tell(paths, first, validation)
         if searches_weights:
-            first, found, unreached = self._search_weights(paths, judge, first, found)
-        return first, found, validation, unreached
+            first, validation, unreached = self._search_weights(paths, judge, first, validation)
+        return first, validation, method, unreached
 
     def _search_weights(
-        self, paths: list[TargetPath], judge: Callable[..., Judged], candidates: list[Candidate], found: Judged
-    ) -> tuple[list[Candidate], Judged, list[Candidate]]:
+        self,
+        paths: list[TargetPath],
+        judge: Callable[..., Validation],
+        candidates: list[Candidate],
+        validation: Validation,
+    ) -> tuple[list[Candidate], Validation, list[Candidate]]:
         """Try weights of each target in tenfold steps from 1 while the loss improves, then 3 and .3 times the best.
 
         Greater weights come first, or, where the targets before did best below 1, smaller ones. Returns all candidates,
@@ -399,22 +403,23 @@ class RiskCalibrationCV(Learner):
 
         def gain(further: Candidate, than: int) -> float:
             """In nats, of a further candidate that is better than another of its target."""
-            nonlocal found
+            nonlocal validation
             try:
                 judged = judge([further], reached=True)
             except NotConverged:
                 unreached.append(further)
                 return 0.0
             self._tell(paths, [further], judged)
-            found = found.extended(judged)
+            validation = validation.extended(judged)
             candidates.append(further)
-            loss = mean_and_error(found.losses[[than, -1], 1], found.share)[0]
-            return loss[0] - loss[1] if self._best(candidates, found, [further.target]) == len(candidates) - 1 else 0.0
+            loss = mean_and_error(validation.losses[[than, -1], 1], validation.share)[0]
+            is_best = self._best(candidates, validation, [further.target]) == len(candidates) - 1
+            return loss[0] - loss[1] if is_best else 0.0
 
         for k in numbers:
             first = best = candidates.index(Candidate(k, FIRST_WEIGHT))
             # targets of one table are mostly best on the same side of 1, which is looked at first
-            downwards = k and candidates[self._best(candidates, found, numbers[:k])].weight <= FIRST_WEIGHT
+            downwards = k and candidates[self._best(candidates, validation, numbers[:k])].weight <= FIRST_WEIGHT
             for factor in (DECADE, 1 / DECADE)[:: -1 if downwards else 1]:
                 if best != first:
                     break
@@ -423,13 +428,13 @@ class RiskCalibrationCV(Learner):
                     if not gained:
                         break
                     best = len(candidates) - 1
-                    of_best = [best, self._best(candidates, found)]
-                    lead = np.subtract(*mean_and_error(found.losses[of_best, 1], found.share)[0])
-                    if gained < max(WORTH, lead):  # gains fall from decade to decade
+                    of_best = [best, self._best(candidates, validation)]
+                    lead = np.subtract(*mean_and_error(validation.losses[of_best, 1], validation.share)[0])
+                    if gained < max(LEAST_GAIN, lead):  # gains fall from decade to decade
                         break
-        best = self._best(candidates, found, numbers)
+        best = self._best(candidates, validation, numbers)
         k, weight = candidates[best]
-        loss = mean_and_error(found.losses[:, 1], found.share)[0]
+        loss = mean_and_error(validation.losses[:, 1], validation.share)[0]
 
         def beside(factor: float) -> float:
             """The least loss of its target's weights on that side of the best one; −∞ beyond the end of these."""
@@ -439,22 +444,22 @@ class RiskCalibrationCV(Learner):
         for factor in sorted((BETWEEN, BETWEEN / DECADE), key=beside):
             if gain(Candidate(k, weight * factor), best):  # the other side is worse then
                 break
-        return candidates, found, unreached
+        return candidates, validation, unreached
 
     @staticmethod
-    def _tell(paths: list[TargetPath], candidates: list[Candidate], found: Judged) -> None:
-        for (k, weight), loss in zip(candidates, mean_and_error(found.losses[:, 1], found.share)[0]):
+    def _tell(paths: list[TargetPath], candidates: list[Candidate], validation: Validation) -> None:
+        for (k, weight), loss in zip(candidates, mean_and_error(validation.losses[:, 1], validation.share)[0]):
             name = k if isinstance(k, str) else f"target={paths[k].target!r}, target_weight={weight:g}"
             tell("%s: log-loss %.6g of rows left out", name, loss)
 
-    def _best(self, candidates: list[Candidate], found: Judged, among: Sequence[Any] = ()) -> int:
+    def _best(self, candidates: list[Candidate], validation: Validation, among: Sequence[Any] = ()) -> int:
         """Number of the best candidate, or of the best ``among`` some targets; of equally good ones the first."""
         targets = among or [CLOSED_FORM, *{k for k, _ in candidates if k not in (CLOSED_FORM, FREQUENCIES)}]
         order = np.array([i for i, (k, _) in enumerate(candidates) if k in targets])
-        error, log_loss = found.losses[order].swapaxes(0, 1)
-        if found.scores is None:
-            return int(order[choose(error, log_loss, weights=found.share, scoring=self.scoring).place[0]])
-        score, loss = found.scores[order].mean(axis=1), mean_and_error(log_loss, found.share)[0]
+        error, log_loss = validation.losses[order].swapaxes(0, 1)
+        if validation.scores is None:
+            return int(order[choose(error, log_loss, weights=validation.share, scoring=self.scoring).place[0]])
+        score, loss = validation.scores[order].mean(axis=1), mean_and_error(log_loss, validation.share)[0]
         among = least(-score, np.ones(len(order), dtype=bool), LOG_ROUNDING)
         return int(order[np.argmax(least(loss, among, LOG_ROUNDING))])
 
@@ -521,7 +526,9 @@ class RiskCalibrationCV(Learner):
             )
 
 
-def _end(candidates: list[Candidate], best: int, found: Judged, unreached: list[Candidate]) -> tuple[str, float]:
+def _end(
+    candidates: list[Candidate], best: int, validation: Validation, unreached: list[Candidate]
+) -> tuple[str, float]:
     """Which end of its target's weights the best one is, if it is one, and what it gains over the next, in nats."""
     k, weight = candidates[best]
     rest = [i for i, each in enumerate(candidates) if each.target == k and i != best]
@@ -529,16 +536,16 @@ def _end(candidates: list[Candidate], best: int, found: Judged, unreached: list[
     if len(side) != 1:
         return "", 0.0
     near = min(rest, key=lambda i: abs(np.log(candidates[i].weight / weight)))
-    loss = mean_and_error(found.losses[[best, near], 1], found.share)[0]
+    loss = mean_and_error(validation.losses[[best, near], 1], validation.share)[0]
     return "least" if side == {True} else "greatest", loss[1] - loss[0]
 
 
-def _results(candidates: list[Candidate], found: Judged, names: list[str]) -> dict[str, Array]:
+def _results(candidates: list[Candidate], validation: Validation, names: list[str]) -> dict[str, Array]:
     """What is known of the candidates, sorted by target and weight, and of the closed form."""
     order = [i for i, (k, _) in enumerate(candidates) if k not in (FREQUENCIES, CLOSED_FORM)]
     order.sort(key=candidates.__getitem__)
     order += [i for i, (k, _) in enumerate(candidates) if k == CLOSED_FORM]
-    (log_loss, std_error), (error, _) = (mean_and_error(found.losses[order, i], found.share) for i in (1, 0))
+    (log_loss, std_error), (error, _) = (mean_and_error(validation.losses[order, i], validation.share) for i in (1, 0))
     results = {
         "target": np.array([names[k] if isinstance(k, int) else k for k, _ in (candidates[i] for i in order)]),
         "target_weight": np.array([candidates[i].weight for i in order]),
@@ -546,8 +553,8 @@ def _results(candidates: list[Candidate], found: Judged, names: list[str]) -> di
         "error": error,
         "std_error": std_error,
     }
-    if found.scores is not None:
-        results["score"] = found.scores[order].mean(axis=1)
-    if np.isfinite(found.evidence).any():
-        results["log_evidence"] = found.evidence[order]
+    if validation.scores is not None:
+        results["score"] = validation.scores[order].mean(axis=1)
+    if np.isfinite(validation.evidence).any():
+        results["log_evidence"] = validation.evidence[order]
     return results

@@ -20,13 +20,13 @@ from scipy.linalg.lapack import dpstrf
 
 from rcpkg.base import Array, InvalidStatistics, log_posterior
 from rcpkg.calibration.constants import (
-    KEPT,
+    COARSE_TOL,
+    MOST_KEPT,
     MOST_PARAMETERS,
+    MOST_PRODUCTS,
     PATIENCE,
-    PRODUCTS,
     RADIUS,
-    ROUGH,
-    SAMPLE,
+    ROWS_PER_COORDINATE,
     SPEEDUP,
 )
 from rcpkg.calibration.curvature import JointMoments, MinimalForm, Woodbury, WoodburyByDifferences
@@ -247,7 +247,7 @@ class Conditional(Smooth):
     Raises `Unsupported` for families without minimal coordinates, and what rows with missing values do.
     """
 
-    certain = 0.0  # doubt of a row below which `Woodbury` leaves it out
+    doubt_threshold = 0.0  # doubt of a row below which `Woodbury` leaves it out
     lacks_states = False  # whether some rows of sparse features stand for all
     _curvature_cache, _passes = None, 0  # what stands for H, and how many passes it has served
     _terms_cache: tuple[Array, Array, Array] | None = None  # the last z of a Hessian with a target, and C and m̄ I there
@@ -291,23 +291,23 @@ class Conditional(Smooth):
         """Dense, of some of the rows, of each class alone, or its diagonal."""
         n, K = len(self.data.y), self.width
         p = self.form.size if self.joint else self.data.size
-        self.by_class = self.r * (K + (self.form.map.n_shared if self.joint else 0)) ** 2 <= KEPT
+        self.by_class = self.r * (K + (self.form.map.n_shared if self.joint else 0)) ** 2 <= MOST_KEPT
         if self.joint and not (self.by_class or self.dense):
             raise Unsupported(f"{K} features of {self.r} classes are more than its Hessians are made for")
-        least, self.exact = SAMPLE * (p if self.dense else K), self.dense
-        self.stint = K * (self.data.free if self.dense else 1) / SPEEDUP  # by their multiplications
+        least, self.exact = ROWS_PER_COORDINATE * (p if self.dense else K), self.dense
+        self.passes_per_hessian = K * (self.data.free if self.dense else 1) / SPEEDUP  # by their multiplications
         # L-BFGS makes up for the rows that a sample lacks, and, where a ridge bends all directions, for classes that do
         # not act apart: on pendigits and letter a fifth faster, as the race asks for; else conjugate gradients
-        self.patience = PATIENCE if self.dense or self.data.l2 or n < SAMPLE * K else 0
+        self.patience = PATIENCE if self.dense or self.data.l2 or n < ROWS_PER_COORDINATE * K else 0
         if self.by_class and least < n / 2:
-            index, weight = stratified(self.data, least, SAMPLE * K)
+            index, weight = stratified(self.data, least, ROWS_PER_COORDINATE * K)
             if len(index) < n:
                 self.lacks_states = self.dense and self.data.features.sparse
                 self.part, self.exact = self.on(index, weight), False
                 if self.lacks_states:  # L-BFGS for as long as ten Hessians of all rows take
-                    self.stint *= n * K / self.data.features.entries  # a pass has fewer multiplications
-                    self.patience = self.stint / ROUGH
-                self.stint *= len(index) / n
+                    self.passes_per_hessian *= n * K / self.data.features.entries  # a pass has fewer multiplications
+                    self.patience = self.passes_per_hessian / COARSE_TOL
+                self.passes_per_hessian *= len(index) / n
 
     def on(self, index: NDArray[np.intp], weight: Array) -> "Conditional":
         """The same on some rows, that count by ``weight``, as exact as these few can be."""
@@ -316,7 +316,7 @@ class Conditional(Smooth):
         part.data = self.data.on(index, weight)
         if self.lacks_states:  # a ridge of these rows bends what others show: on census-income without a penalty L-BFGS
             # reaches the optimum in 4 s, and Hessians of all rows in 60 s
-            part.data.l2 = self.data.l2 or ROUGH * self.rows / len(index)
+            part.data.l2 = self.data.l2 or COARSE_TOL * self.rows / len(index)
         part.part, part.exact = None, self.dense
         part._curvature_cache = part._hessian_cache = part._terms_cache = None
         return part
@@ -367,7 +367,7 @@ class Conditional(Smooth):
         """The point of an η."""
         if self.joint:
             return self.iterate(self.place(natural))
-        natural = finite(natural)
+        natural = finite_natural(natural)
         B = self.form.by_class(self.form.coefficients(natural))
         # what the posteriors do not see stays with the model, near which others then are
         self.like, self.middle = natural, B.mean(axis=0)
@@ -375,7 +375,7 @@ class Conditional(Smooth):
 
     def place(self, natural: Statistics) -> Array:
         """z of an η with a target, but for what no model depends on."""
-        beta = self.form.coefficients(finite(natural))
+        beta = self.form.coefficients(finite_natural(natural))
         beta -= beta[0] * self.form.class_weights
         return self.form.contrasts(beta) if self.dense else beta
 
@@ -411,7 +411,7 @@ class Conditional(Smooth):
         if self.joint and z is not None and self._terms_cache and self._terms_cache[0] is z:  # of another weight
             _, C, I = self._terms_cache
         else:
-            rough = ROUGH if self.data.sampled else 0.0
+            rough = COARSE_TOL if self.data.sampled else 0.0
             C = self.data.curvature(None if z is None else self.scored(z), negligible=rough)
             if not self.joint:
                 return C if self.unseen is None else C + self.unseen
@@ -426,9 +426,9 @@ class Conditional(Smooth):
         return self.pinned(H)
 
     @property
-    def sharing(self) -> float:
+    def steps_per_hessian(self) -> float:
         """Steps that had better share a Hessian, the more, the more passes it costs."""
-        return max(self.stint / SPEEDUP, 1.0)
+        return max(self.passes_per_hessian / SPEEDUP, 1.0)
 
     def curvature_nearby(self, z: Array) -> Curvature | Woodbury:
         """H at z, or, as a matrix, where the last one of another weight was formed."""
@@ -464,7 +464,7 @@ class Conditional(Smooth):
         if self.exact:
             by_rows = self._has_fewer_rows and not shift
             return self._curvature_by_rows(z, damping) if by_rows else super().curvature(z, damping, shift, gradient)
-        if self._curvature_cache is None or self._passes >= self.stint:
+        if self._curvature_cache is None or self._passes >= self.passes_per_hessian:
             is_first = self._curvature_cache is None and self.lacks_states
             self._curvature_cache, self._passes = self._curvature_of_part(None if is_first else z, damping), 0
         return self._curvature_cache
@@ -487,7 +487,7 @@ class Conditional(Smooth):
         if features.inverts and features.n_shared:
             return (self.r - 1) * self.width
         # unless a pair of rows takes few multiplications, kernels pay where they are smaller than blocks of classes
-        few = (features.full or n < self.width) and self.r * n * self.width <= KEPT
+        few = (features.full or n < self.width) and self.r * n * self.width <= MOST_KEPT
         return n * np.sqrt(self.r if self.r > 2 else 1) if features.inverts and few else np.inf
 
     def _curvature_by_rows(self, z: Array | None, damping: float) -> Woodbury:
@@ -507,7 +507,7 @@ class Conditional(Smooth):
             scores = self.form.features @ self.data.coefficients(self.scored(z)).T
             P = (np.exp(log_posterior(scores, np.log(P[:, 0]))).T + damping * P) / (1 + damping)
         weight = np.ones(self.rows) if self.data.weight is None else self.data.weight
-        return Woodbury(self.form, inverse, size, P, (1 + damping) / self.size * weight, self.certain)
+        return Woodbury(self.form, inverse, size, P, (1 + damping) / self.size * weight, self.doubt_threshold)
 
     def _curvature_of_part(self, z: Array | None, damping: float) -> Curvature | Diagonal:
         part = self.part or self
@@ -519,7 +519,7 @@ class Conditional(Smooth):
             return Diagonal(np.maximum(h + damping * flat, EPS * np.where(flat > 0, flat, 1.0)))
         # letter as QDA reaches the optimum in half the time without rows that say little of a class; a ridge bends the
         # directions that they alone tell of, which with fewer rows than features would be most of them
-        blocks = part.blocks(z, ROUGH if self.data.l2 and part.rows > self.width else 0.0)
+        blocks = part.blocks(z, COARSE_TOL if self.data.l2 and part.rows > self.width else 0.0)
         if damping:
             blocks = [block + damping * flat for block, flat in zip(blocks, part.blocks(None))]
         return Curvature.from_blocks(blocks)
@@ -659,8 +659,9 @@ def conjugate(
     x, rest, gained = np.zeros_like(g), g.copy(), 0.0
     z = solve(rest)
     squared = rest @ z
-    far, enough, search = squared > ROUGH**2, squared * np.clip(np.sqrt(squared), ROUGH**2, ROUGH) ** 2, z
-    for done in range(1, PRODUCTS + 1):
+    far, search = squared > COARSE_TOL**2, z
+    enough = squared * np.clip(np.sqrt(squared), COARSE_TOL**2, COARSE_TOL) ** 2
+    for done in range(1, MOST_PRODUCTS + 1):
         bent = product(search)
         along = search @ bent
         if along <= EPS * squared:
@@ -688,7 +689,7 @@ def null_space(parts: Sequence[Features]) -> Array:
     ones = [(block, np.ones((1, rows.stop - rows.start))) for part in parts for rows, block in part.blocks()]
     squares = sum(weighted_sums(each, squared(block)) for block, each in ones)
     scale = np.sqrt(np.maximum(squares[0] / n, np.finfo(float).tiny))
-    step = max(1, n // (SAMPLE * p))
+    step = max(1, n // (ROWS_PER_COORDINATE * p))
     some = np.hstack([part.dense(np.arange(0, part.n, step)) for part in parts]) / scale[:, None]
     lower, order, rank, _ = dpstrf(some @ some.T / some.shape[1], tol=ROUNDING, lower=1)
     L, order = np.tril(lower[:, :rank]), order - 1
@@ -740,10 +741,10 @@ def closed_form_of(objective: Objective, statistics: Statistics | None = None) -
     return family.natural_parameters(parameters)
 
 
-def finite(natural: Statistics) -> Statistics:
+def finite_natural(natural: Statistics) -> Statistics:
     """η with the logarithms of zero probabilities replaced by that of rounding."""
 
     def replaced(part: Statistics | Array) -> Statistics | Array:
-        return finite(part) if isinstance(part, Statistics) else np.where(np.isneginf(part), np.log(EPS), part)
+        return finite_natural(part) if isinstance(part, Statistics) else np.where(np.isneginf(part), np.log(EPS), part)
 
     return natural.map(replaced)

@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from rcpkg.base import Array, InvalidStatistics
-from rcpkg.calibration.conditional import Conditional, Iterate, Smooth, closed_form_of, finite
+from rcpkg.calibration.conditional import Conditional, Iterate, Smooth, closed_form_of, finite_natural
 from rcpkg.calibration.features import Features
 from rcpkg.calibration.logistic import Curvature, Evaluation, LogisticObjective
 from rcpkg.calibration.objective import Objective
@@ -57,7 +57,7 @@ class Named(Smooth):
                 "a state has probability zero in the closed form, of which coordinates='closed_form' are multiples; "
                 "set prior_strength > 0 of the estimator, or choose other coordinates"
             )
-        self.like = finite(natural)
+        self.like = finite_natural(natural)
         self.minimal.at_natural(natural)
         return self.iterate(self.data.features.coefficients(self.like).ravel())
 

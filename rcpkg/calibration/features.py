@@ -1,8 +1,8 @@
 """Features φ(x) = (1, g(x)) of rows, in blocks; the scores of a model are linear in them, B_y · φ(x).
 
 Those of a Gaussian model are monomials of the features of the rows, those of counts the counts themselves. They are
-formed once where they fit in `KEPT` entries, and anew in each pass otherwise: dense, of shape (p, n), or, where most of
-them are zero, sparse, of shape (n, p − 1), without the constant.
+formed once where they fit in `MOST_KEPT` entries, and anew in each pass otherwise: dense, of shape (p, n), or, where
+most of them are zero, sparse, of shape (n, p − 1), without the constant.
 """
 
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
 from rcpkg.base import Array
-from rcpkg.calibration.constants import KEPT, SPEEDUP
+from rcpkg.calibration.constants import MOST_KEPT, SPEEDUP
 from rcpkg.families import FeatureMap, Statistics
 from rcpkg.linalg import AT_A_TIME, IN_CACHE, slices
 
@@ -29,13 +29,14 @@ class Features:
         self.map, self.n, self.width = feature_map, feature_map.n, 1 + feature_map.n_by_class
         self.index: NDArray[np.intp] | None = None  # of the rows, if they are not all
         self.sparse = self.n * feature_map.n_by_class > max(SPEEDUP * feature_map.entries, IN_CACHE)
-        self._keep(KEPT)
+        self._keep(MOST_KEPT)
 
     def _keep(self, most_entries: float) -> None:
         rows = self._rows_in_cache
         if self.sparse:  # what is made of a block is small, too
             rows = min(IN_CACHE, max(1, int(AT_A_TIME * self.map.n / max(self.map.entries, 1.0))))
         self.slices = slices(self.n, rows)
+        # a number of a sparse matrix has an index, which is half as long
         kept = 1.5 * self.map.entries if self.sparse else float(self.n * self.width)
         self.cached = [self.block(rows) for rows in self.slices] if kept <= most_entries else None
 

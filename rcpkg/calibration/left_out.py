@@ -12,7 +12,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from rcpkg.base import Array, GenerativeClassifier, InvalidStatistics
 from rcpkg.calibration.climb import climb
 from rcpkg.calibration.conditional import Conditional, Iterate
-from rcpkg.calibration.constants import AHEAD, BLOCKS, LOOKED_AT, SAFE_TOL, WORSE
+from rcpkg.calibration.constants import MOST_BEHIND, MOST_BLOCKS, MOST_SCORES_LEFT_OUT, SAFE_TOL, WORTH_WARNING
 from rcpkg.calibration.curvature import MinimalForm, Woodbury
 from rcpkg.calibration.logistic import posteriors
 from rcpkg.calibration.objective import Objective, log_posterior_of, log_posterior_of_new
@@ -37,10 +37,14 @@ class Candidate(NamedTuple):
     weight: float = np.nan
 
 
-class Judged(NamedTuple):
-    """Errors and log-losses of candidates, shape (n_candidates, 2, n), on n rows left out or in the means over n blocks
-    of these; what these count; the log evidence of the candidates, which leave-one-out knows; what a scorer gives them
-    on each fold."""
+class Validation(NamedTuple):
+    """What rows left out say of candidates.
+
+    - ``losses``: errors and log-losses, shape (n_candidates, 2, n), of n rows, or means over n blocks of these,
+    - ``share``: what each of the n counts, shape (n,), or None where all count alike,
+    - ``evidence``: the log evidence of each candidate, NaN unless leave-one-out knows it,
+    - ``scores``: what a scorer gives each candidate on each fold, if there is one,
+    - ``n_folds``: the number of folds, 0 for leave-one-out."""
 
     losses: Array
     share: Array | None
@@ -48,15 +52,20 @@ class Judged(NamedTuple):
     scores: Array | None = None
     n_folds: int = 0
 
-    def extended(self, further: "Judged") -> "Judged":
+    def extended(self, further: "Validation") -> "Validation":
         """The same with further candidates after these."""
         names = ["losses", "evidence"] + ["scores"] * (self.scores is not None)
         return self._replace(**{name: np.concatenate([getattr(self, name), getattr(further, name)]) for name in names})
 
 
 class Fold(NamedTuple):
-    """The paths, one a target, of the rows outside a fold; those in it, the numbers of these, or of the blocks in the
-    mean over which they are judged, and what each counts; the mean over the copies of a row."""
+    """One division of the rows.
+
+    - ``paths``: one a target, of the rows outside the fold,
+    - ``held``: the rows in it,
+    - ``places``: their numbers, or with ``in_mean`` those of the blocks over which losses are averaged,
+    - ``share``: what each of these counts,
+    - ``mean``: the mean over the masked copies of a row."""
 
     paths: list[TargetPath]
     held: Rows
@@ -101,7 +110,7 @@ def judged(log_posterior: Callable[[Any], Array], in_mean: bool, block: Block) -
     return np.average(losses, axis=1, weights=block.weight, keepdims=True) if in_mean else losses
 
 
-def by_leave_one_out(paths: list[TargetPath], candidates: list[Candidate], reached: bool = True) -> Judged:
+def by_leave_one_out(paths: list[TargetPath], candidates: list[Candidate], reached: bool = True) -> Validation:
     """By approximate leave-one-out, of optima that are ``reached``; raises `NotConverged`."""
     F, losses, evidence = paths[0].objective, [], []
     for k, b in candidates:
@@ -115,7 +124,7 @@ def by_leave_one_out(paths: list[TargetPath], candidates: list[Candidate], reach
             log_P, log_evidence = paths[k].left_out()
         losses.append(row_losses(log_P, F.y)[1:])
         evidence.append(log_evidence)
-    return Judged(np.array(losses), F.weight, np.array(evidence))
+    return Validation(np.array(losses), F.weight, np.array(evidence))
 
 
 def by_folds(
@@ -125,7 +134,7 @@ def by_folds(
     fold_tol: float,
     candidates: list[Candidate],
     reached: bool = False,
-) -> Judged:
+) -> Validation:
     """In the mean over the folds that leave a row out, and over its copies; raises `NotConverged` where optima that are
     to be ``reached`` are not."""
     each = partial(judged_in_fold, scorer, fold_tol, candidates, reached)
@@ -142,7 +151,7 @@ def by_folds(
     if scorer is not None and any(np.isnan(score) for of_fold in scores for score in of_fold):
         raise ValueError("scoring gives NaN in a fold: take fewer folds, or another scorer")
     scores = None if scorer is None else np.transpose(scores)
-    return Judged(means[:, :, tested] / times[tested], share_of[tested], none, scores, len(found))
+    return Validation(means[:, :, tested] / times[tested], share_of[tested], none, scores, len(found))
 
 
 def judged_in_fold(
@@ -195,10 +204,10 @@ def closed_form_path(path: TargetPath) -> Path:
 
 
 def closed_form_left_out(F: Objective, family: Family) -> Array:
-    """log p(y | x) of the closed form of a ``family`` without each row, shape (n, r), lost in at most `BLOCKS` blocks;
-    −∞ where none exists without them."""
+    """log p(y | x) of the closed form of a ``family`` without each row, shape (n, r), −∞ where none exists without it;
+    rows are lost in at most `MOST_BLOCKS` blocks."""
     log_P = np.empty((len(F.y), len(family.classes_)))
-    for rows, of_rows in closed_form_on_blocks(F, family, BLOCKS):
+    for rows, of_rows in closed_form_on_blocks(F, family, MOST_BLOCKS):
         log_P[rows] = of_rows
     return log_P
 
@@ -257,9 +266,9 @@ def mean_and_error(losses: Array, share: Array | None) -> tuple[Array, Array]:
 
 def warn_of_rivals(losses: Array, of_frequencies: Array, of_closed_form: Array | None, share: Array | None) -> None:
     """Warn where rows left out do not show that a model does better than the class frequencies alone, by two standard
-    errors of the difference, or else that it is at most `WORSE` behind its closed form, by one."""
+    errors of the difference, or else that it is at most `MOST_BEHIND` behind its closed form, by one."""
     rivals = ("the class frequencies alone", of_frequencies, 2, 0.0, "take features that tell more, or more rows")
-    closed = ("its closed form", of_closed_form, 1, WORSE, "the closed form may be as good")
+    closed = ("its closed form", of_closed_form, 1, MOST_BEHIND, "the closed form may be as good")
     for name, of_rival, n_errors, behind, remedy in (rivals, closed):
         if of_rival is None:
             return
@@ -282,8 +291,8 @@ def warn_of_optimum(path: Path, prepared: Family, target: str | ClosedFormClassi
 
     What the optimum and its ``target`` gain by a row that they have seen is taken from some rows, which one step of
     Newton's method leaves out with the curvature that the search has used last; the closed form loses one of `FOLDS`
-    blocks after another for as long as it does better by `AHEAD` on all rows, those of other blocks seen. ``given``
-    are the validated rows, of which gaps are filled for that.
+    blocks after another for as long as it does better by `WORTH_WARNING` on all rows, those of other blocks seen.
+    ``given`` are the validated rows, of which gaps are filled for that.
     """
     F, point = path.objective, path.chosen
     try:
@@ -311,11 +320,11 @@ def warn_of_optimum(path: Path, prepared: Family, target: str | ClosedFormClassi
     loss, closed, of_closed_form = share @ losses, -np.inf, np.empty(n)
     blocks = closed_form_on_blocks(F, prepared, FOLDS, seen_first=True)
     # where it is ahead no longer it is no rival: the losses of further blocks would hardly ever fall
-    while loss - closed > AHEAD and (block := next(blocks, None)):
+    while loss - closed > WORTH_WARNING and (block := next(blocks, None)):
         rows, log_P = block
         of_closed_form[rows] = -log_P[columns[: len(log_P)], y[rows]]
         closed = share @ of_closed_form
-    if loss - closed > AHEAD:
+    if loss - closed > WORTH_WARNING:
         warn(
             f"rows left out speak against calibration: log-loss {closed:.3f} of the closed form as it is, {loss:.3f} "
             "calibrated; take RiskCalibrationCV, which chooses among both and weights of the target, or a greater "
@@ -329,19 +338,20 @@ def losses_left_out(point: Iterate, target: str | ClosedFormClassifier) -> Array
     """The log-loss of each row where it is left out of an optimum with a target, and of the target, if that is one of
     the rows, shape (n,).
 
-    `LOOKED_AT` scores of rows are looked at: half those of the rows of greatest losses, which have most of what these
-    rise by, and half those of some of the others, which stand for all of them. With the target all rows lose b m̄/m
-    times the mean of that, times the `share_kept`: along these coefficients a row moves b s̄ by b m̄/m times itself.
-    That takes no target without a row, and is nearer to what these tell than two random draws (Hutchinson 1990) in 63 %
-    of fits to small tables as QDA, and 69 to 80 % as LDA and naive Bayes.
+    One step of Newton's method leaves a row out, for at most `MOST_SCORES_LEFT_OUT` scores. Half of them are those of
+    the rows of greatest losses, which have most of what losses rise by, and half an even sample of the others, which
+    stands for all of these. With the target all rows lose b m̄/m times the mean of that, times the `share_kept`: along
+    these coefficients a row moves b s̄ by b m̄/m times itself. That takes no target without a row, and is nearer to what
+    these tell than two random draws (Hutchinson 1990) in 63 % of fits to small tables as QDA, and 69 to 80 % as LDA and
+    naive Bayes.
     """
     F, data = point.objective, point.objective.data
-    V, half = F.scored(point.z), max(LOOKED_AT // data.free // 2, 1)
+    V, half = F.scored(point.z), max(MOST_SCORES_LEFT_OUT // data.free // 2, 1)
     index, losses = np.arange(len(data.y)), None
     if len(index) > 2 * half:
         losses = data.losses(V)
         index = np.argsort(-losses, kind="stable")
-        index = np.concatenate([index[:half], index[half:][evenly(len(index) - half, half)]])
+        index = np.concatenate([index[:half], index[half:][evenly_spaced(len(index) - half, half)]])
     features, y = F.form.rows.dense(index), data.y[index]
     scores, labels = V @ features, one_hot(y, data.r)[:, data.r - data.free :]
     weight = np.ones(len(index)) if data.weight is None else data.weight[index]
@@ -395,6 +405,6 @@ def covariances_of_scores(point: Iterate, features: Array, index: NDArray[np.int
     return A
 
 
-def evenly(n: int, most: int) -> NDArray[np.intp]:
-    """At most so many of n places, evenly."""
+def evenly_spaced(n: int, most: int) -> NDArray[np.intp]:
+    """At most so many of n places, at even distances."""
     return np.arange(n) if n <= most else np.linspace(0, n - 1, most).astype(np.intp)

@@ -26,11 +26,11 @@ from rcpkg.calibration.conditional import (
     Iterate,
     Smooth,
     closed_form_of,
-    finite,
+    finite_natural,
     null_space,
     pooled_parameters,
 )
-from rcpkg.calibration.constants import MOST_PARAMETERS, PATIENCE, TOL
+from rcpkg.calibration.constants import MOST_PARAMETERS, NEWTON_TOL, PATIENCE
 from rcpkg.calibration.coordinates import Named
 from rcpkg.calibration.curvature import MinimalForm
 from rcpkg.calibration.newton import LBFGS, Newton
@@ -91,7 +91,7 @@ def most_probable(path: Path) -> Path:
         path.stop_reason = "separable"
     direct, log_loss = path.chosen, path.point.losses.log_loss
     # without a finite optimum no model is meant, and the way to the most probable one may be endless
-    moved = along_the_fibre(F, finite(path.chosen.natural), PATIENCE if separated else MOST_STEPS)
+    moved = along_the_fibre(F, finite_natural(path.chosen.natural), PATIENCE if separated else MOST_STEPS)
     for point in filter(None, (moved, direct)):
         if F.evaluate(F.labels, point.parameters).losses.log_loss <= log_loss + RESOLVED:
             unique = point is moved and is_attained(path)
@@ -157,7 +157,7 @@ def along_the_fibre(objective: Objective, natural: Any, max_iter: int = MOST_STE
         start = min(starts, key=lambda point: point.evaluation.value)
         if np.isfinite(start.evaluation.value):
             try:
-                path = climb(start.objective, Newton(), Converged(TOL), max_iter, start=start)
+                path = climb(start.objective, Newton(), Converged(NEWTON_TOL), max_iter, start=start)
                 if path.stop_reason != "converged":
                     return path.point
                 # the step whose promise ended the way is known: with it the end tells nothing of the way but rounding
@@ -173,7 +173,7 @@ def nearest(form: MinimalForm, objective: Objective, natural: Statistics) -> lis
 
     What all classes have in common is the closed form's, in the mean over the classes or so that no class has more of
     it. The mean would make a rare state that tells a class nearly sure in it."""
-    beta, closed = (form.coefficients(each) for each in (natural, finite(closed_form_of(objective))))
+    beta, closed = (form.coefficients(each) for each in (natural, finite_natural(closed_form_of(objective))))
     betas = []
     for chosen in (np.mean, np.min):
         shift = closed - beta

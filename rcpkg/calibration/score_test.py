@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from rcpkg.base import Array, InvalidStatistics
-from rcpkg.calibration.constants import KEPT
+from rcpkg.calibration.constants import MOST_KEPT
 from rcpkg.calibration.curvature import MinimalForm
 from rcpkg.calibration.objective import log_posterior_of
 from rcpkg.checks import check_number
@@ -192,7 +192,7 @@ def _repetitions(weight: Array, n_features: int) -> NDArray[np.intp]:
     """Weights as whole numbers."""
     if np.any(weight % 1):
         raise ValueError("sample_weight must say how many times each row counts, in whole numbers")
-    if weight.sum() > (most := KEPT // n_features):
+    if weight.sum() > (most := MOST_KEPT // n_features):
         raise ValueError(
             f"sample_weight adds up to {weight.sum():.6g} rows, and at most {most:,.0f} are drawn anew: pass fewer"
         )

@@ -12,8 +12,8 @@ from scipy.sparse import issparse
 
 from rcpkg.base import Array, InvalidStatistics, log_posterior
 from rcpkg.calibration.climb import climb
-from rcpkg.calibration.conditional import Conditional, Iterate, finite
-from rcpkg.calibration.constants import DIFFERENCE, MOST_PARAMETERS, ROUGH, SAFE_TOL, TOL
+from rcpkg.calibration.conditional import Conditional, Iterate, finite_natural
+from rcpkg.calibration.constants import COARSE_TOL, DIFFERENCE, MOST_PARAMETERS, NEWTON_TOL, SAFE_TOL
 from rcpkg.calibration.curvature import MinimalForm
 from rcpkg.calibration.newton import SharedNewton, Solve
 from rcpkg.calibration.objective import Objective, check_each, log_posterior_of_new, target_of, target_parameters
@@ -33,9 +33,9 @@ class NotConverged(ArithmeticError):
 class TargetPath:
     """Optima of an ``objective`` with a target by Newton's method, each from that of the nearest weight.
 
-    Where the family or its rows have no coordinates for it, safe steps take its place: ``lack`` then says why; ``gaps``
-    whether rows with missing values are the reason. Rows can be left out of a target that has a name where the model is
-    given, ``prepared``, that made it.
+    Where the family or its rows have no coordinates for it, safe steps take its place: ``why_not`` then says why, and
+    ``gaps`` whether rows with missing values are the reason. Rows can be left out of a target that has a name where the
+    model is given, ``prepared``, that made it.
     """
 
     def __init__(
@@ -45,26 +45,27 @@ class TargetPath:
         target: str | ClosedFormClassifier | None = None,
     ) -> None:
         self.objective, self.prepared, self.target = objective, prepared, target
-        self.lack, self.gaps, self.path, self.conditional = "", False, None, None
+        self.why_not, self.gaps, self.path, self.conditional = "", False, None, None
         self._paths: dict[float, Path] = {}  # to the optima, by their weights
         self._solves: dict[float, Solve | None] = {}  # by the last factors on the way to these
         self._naturals: dict[float, Array] = {}  # of these, where they lead others
-        # of other targets of the same rows, and of the same target of other parts of the rows, in the same form
-        self.twins: list[Self] = []
-        self.parts: list[Self] = []
+        # paths of other targets of the same rows, and of the same target in other folds, in the same form
+        self.other_targets: list[Self] = []
+        self.fold_paths: list[Self] = []
         try:
             check_each(objective.rows, objective.family.check_complete)
         except Unsupported:
-            self.lack, self.gaps = "rows have gaps, or are to have them, which leaves safe steps that take longer", True
+            self.why_not = "rows have gaps, or are to have them, which leaves safe steps that take longer"
+            self.gaps = True
             return
         try:
             F = self.conditional = in_coordinates(objective)
-            F.certain = ROUGH**2
+            F.doubt_threshold = COARSE_TOL**2
         except Unsupported as error:
-            self.lack = str(error)
+            self.why_not = str(error)
             return
         if F.form.size > MOST_PARAMETERS:
-            self.lack = f"{F.form.size} parameters are more than its Hessians are made for"
+            self.why_not = f"{F.form.size} parameters are more than its Hessians are made for"
 
     @classmethod
     def from_estimator(
@@ -99,10 +100,10 @@ class TargetPath:
         drawn = target_of(self.prepared, self.objective.labels, target, 1.0)
         return type(self)(replace(self.objective, target=drawn, start=None), self.prepared, target)
 
-    def follow(self, b: float, tol: float = TOL, safe_tol: float = SAFE_TOL) -> Path:
-        """The path to the optimum of the weight b, from where others predict it or the start of b, to where a step
-        promises ``tol`` nats a row, by the Hessian there if rows are to be left out, or ``safe_tol`` where it is a
-        safe one."""
+    def follow(self, b: float, tol: float = NEWTON_TOL, safe_tol: float = SAFE_TOL) -> Path:
+        """The path to the optimum of the weight b, where a step promises at most ``tol`` nats a row, or ``safe_tol`` if
+        it is a safe one. It begins where known optima predict that of b, or else at the start of b. With the ``tol`` of
+        rows to be left out the Hessian at the end tells the promise."""
         if b in self._paths:
             self.path = self._paths[b]
             return self.path
@@ -115,10 +116,11 @@ class TargetPath:
             F = self.conditional = (near.objective if near else self.conditional).with_weight(b)
             start, solve = self._start(F, others)
             newton = SharedNewton(solve)
-            self.path = climb(F, newton, Converged(tol, tol <= TOL), start=start)
-            if any(each._solves.get(b) is solve is newton.run.last is not None for each in (*self.parts, *self.twins)):
-                tol = max(ROUGH * tol, TOL)  # by the factor of other rows a promise may come out too low
-                self.path = climb(F, newton, Converged(tol, tol <= TOL), start=self.path.point)
+            self.path = climb(F, newton, Converged(tol, tol <= NEWTON_TOL), start=start)
+            related = (*self.fold_paths, *self.other_targets)
+            if any(each._solves.get(b) is solve is newton.run.last is not None for each in related):
+                tol = max(COARSE_TOL * tol, NEWTON_TOL)  # by the factor of other rows a promise may come out too low
+                self.path = climb(F, newton, Converged(tol, tol <= NEWTON_TOL), start=self.path.point)
             self._solves[b] = newton.run.last
         self.path.joint_model = "optimum" if self.path.stop_reason == "converged" else "iterate"
         self._paths[b] = self.path
@@ -133,20 +135,22 @@ class TargetPath:
             solve = solve or point.curvature.solve
             end = point.objective.iterate(point.z - solve(point.evaluation.gradient))
             end.ahead = solve(end.evaluation.gradient)
-            if end.estimate > ROUGH * point.estimate:
+            if end.estimate > COARSE_TOL * point.estimate:
                 break
             path.enter(end, Stop())
         return path
 
     def _start(self, F: Conditional, weights: list[float]) -> tuple[Iterate, Solve | None]:
-        """Where a search begins, and by which factor, if one is known that serves there: where optima of other rows or,
-        if these are nearer, of another target lead; without the former the best of that and of what optima of the
-        nearest ``weights`` predict; and the factor of the others or that of the nearest weight.
+        """Where a search begins, and by which factor, if one is known that serves there.
+
+        It begins where optima of other folds or, if these are nearer, of another target lead; without folds, at the
+        best of that and of what optima of the nearest ``weights`` predict. The factor is that of the other path, or
+        that of the nearest weight.
 
         The bar is `RiskCalibrationCV` on up to 1,000 rows: naive Bayes on promoters takes .19 in place of .27 s, and on
         dermatology .59 in place of .74 s. The optimum is the same, whose promise ends the search.
         """
-        z, solve = self._led(F, weights)
+        z, solve = self._start_by_related_paths(F, weights)
         if not F.exact or F._has_fewer_rows:  # whose systems cost little for what the rows of a fold change
             solve = None
 
@@ -154,51 +158,51 @@ class TargetPath:
             return F.iterate(point.z, point.evaluation, solve(point.evaluation.gradient)) if solve else point
 
         best = None if z is None else F.iterate(z)
-        by_parts = best is not None and any(F.target.weight in each._paths for each in self.parts)
+        by_parts = best is not None and any(F.target.weight in each._paths for each in self.fold_paths)
         if not (by_parts and np.isfinite(best.evaluation.value) and (not solve or F.is_credible(begun(best)))):
             starts = self._predicted(F, weights) if weights else [F.evaluate(None)]
             best = min([*starts, best or starts[0]], key=lambda point: point.evaluation.value)
             if not (by_parts or weights or F.is_credible(begun(best))):
                 best = F.iterate(F.anchor)
-        if solve is None and weights and F.exact and F.sharing > 1:
+        if solve is None and weights and F.exact and F.steps_per_hessian > 1:
             solve = F.curvature_nearby(best.z).solve
         return begun(best), solve
 
-    def _led(self, F: Conditional, weights: list[float]) -> tuple[Array | None, Solve | None]:
-        """Where optima of parts of the rows lead in the mean, or that of another target, whichever is nearer to the own
-        one at the nearest weight, and the last factor of these, if there are any.
+    def _start_by_related_paths(self, F: Conditional, weights: list[float]) -> tuple[Array | None, Solve | None]:
+        """Where the optima of other folds, in the mean, or of another target lead, and the last factor of these, if
+        there are any: of the two whichever is nearer to the own optimum at the nearest weight.
 
-        As far from the own one as at the nearest ``weights``, by a polynomial in log b, or towards b = ∞, the target,
-        with that one in log (1/b + m̄/m), which is about log b or 1/b.
+        The start is as far from theirs as the own optima are at the nearest ``weights``, by a polynomial in log b.
+        Towards b = ∞, the target, that one is taken in, too, and log (1/b + m̄/m), which is about log b or 1/b.
         """
-        b, least, led = F.target.weight, np.inf, (None, None)
-        for others in (self.parts, self.twins):
+        b, least, start = F.target.weight, np.inf, (None, None)
+        for others in (self.fold_paths, self.other_targets):
             others = [each for each in others if b in each._paths and each.conditional]
             if not others:
                 continue
             near = [weight for weight in weights if all(weight in each._paths for each in others)]
-            near = near[: 2 if self.parts else 1]
-            towards = bool(self.parts) and (not near or b > min(near))
+            near = near[: 2 if self.fold_paths else 1]
+            towards = bool(self.fold_paths) and (not near or b > min(near))
             near += [np.inf] * towards
             end, *begun = np.mean([[each._natural(weight) for weight in (b, *near)] for each in others], axis=0)
             apart = [self._natural(weight) - natural for weight, natural in zip(near, begun)]
             form = others[0]._paths[b].point.natural
             far = np.linalg.norm(F.place(form.unravel(apart[0]))) if near else 0.0
-            if near and not self.parts and 2 * far >= np.linalg.norm(F.place(form.unravel(end - begun[0]))):
-                continue  # without parts the twin is all that leads, and far apart it leads astray
+            if near and not self.fold_paths and 2 * far >= np.linalg.norm(F.place(form.unravel(end - begun[0]))):
+                continue  # without folds the other target alone leads, and from far apart it leads astray
             with suppress(np.linalg.LinAlgError):  # two places are one but for rounding
                 places = np.log(1 / np.array([b, *near]) + towards * F.target.size / F.total_weight)
                 natural = end + interpolated(places[1:] - places[0], apart) if near else end
                 if far < least:
                     solve = next((each._solves[b] for each in others[::-1] if each._solves.get(b)), None)
-                    least, led = far, (F.place(form.unravel(natural)), solve)
-        return led
+                    least, start = far, (F.place(form.unravel(natural)), solve)
+        return start
 
     def _natural(self, b: float) -> Array:
         """η of the optimum of a weight, or of the target, that of b = ∞, as a vector."""
         if b not in self._naturals:
             natural = self._paths[b].point.natural if b < np.inf else self.conditional.natural(self.conditional.anchor)
-            self._naturals[b] = finite(natural).ravel()
+            self._naturals[b] = finite_natural(natural).ravel()
         return self._naturals[b]
 
     def _predicted(self, F: Conditional, weights: list[float]) -> list[Iterate]:
@@ -228,8 +232,8 @@ class TargetPath:
 
     def left_out(self) -> tuple[Array, float]:
         """log p(y | x_i) without row i at the last weight, shape (n, r), and the log evidence of that weight."""
-        if self.lack:
-            raise NotConverged(self.lack)
+        if self.why_not:
+            raise NotConverged(self.why_not)
         if self.path.stop_reason != "converged":
             b = self.conditional.target.weight
             raise NotConverged(f"Newton's method ended with {self.path.stop_reason!r} at the weight {b:g}")

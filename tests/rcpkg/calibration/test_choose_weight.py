@@ -25,7 +25,7 @@ from rcpkg import (
     RiskCalibrationCV,
 )
 from rcpkg.calibration import choose_weight, left_out, target_path
-from rcpkg.calibration.constants import TOL
+from rcpkg.calibration.constants import NEWTON_TOL
 from rcpkg.calibration.curvature import Woodbury, WoodburyByDifferences
 from rcpkg.calibration.logistic import Curvature
 from rcpkg.calibration.target_path import TargetPath
@@ -71,7 +71,7 @@ def test_newton_arrives_where_safe_steps_do(name, target):
     F = path.conditional
     theirs = F.evaluate(safe.estimator_.statistics_)
     # what the stopping rule of Newton's method leaves at most
-    assert F.size * F(path.path.point.z).value <= F.size * theirs.evaluation.value + 2 * TOL * F.size
+    assert F.size * F(path.path.point.z).value <= F.size * theirs.evaluation.value + 2 * NEWTON_TOL * F.size
 
 
 @each_target
@@ -351,7 +351,7 @@ def test_what_the_sentence_takes_rows_to_gain_is_what_leave_one_out_says(name, t
     before, after = (-log_P[range(len(y)), y] for log_P in (kept(path), path.left_out()[0]))
     gained = left_out.losses_left_out(found.point, target) - before
     assert gained.mean() == pytest.approx((after - before).mean(), rel=0.1)
-    monkeypatch.setattr(left_out, "LOOKED_AT", len(y))
+    monkeypatch.setattr(left_out, "MOST_SCORES_LEFT_OUT", len(y))
     few = left_out.losses_left_out(found.point, target) - before
     assert few.mean() == pytest.approx(gained.mean(), rel=0.5)
 
@@ -480,7 +480,7 @@ def test_optima_of_other_targets_and_rows_change_where_a_search_begins_but_not_w
 
     alone, led, twin = (path(target, np.s_[::2]) for target in ("grand", "grand", "pooled"))
     part = path("grand", np.s_[::3])
-    led.twins, led.parts = [twin], [part]
+    led.other_targets, led.fold_paths = [twin], [part]
     weights = 10.0, 1.0, 1e-3  # the last one all but separates the rows, so that log-odds are loose
     for b in weights:
         for each in (twin, part, alone, led):

@@ -147,7 +147,7 @@ def test_systems_of_few_rows_solve_as_the_hessian_does(name, r, damping, monkeyp
     if not of_rows:
         monkeypatch.setattr("rcpkg.calibration.conditional.MOST_PARAMETERS", 30)
     F = of_few_rows(name, r)
-    F.certain = 0.0
+    F.doubt_threshold = 0.0
     point = F.evaluate(None)
     g = point.evaluation.gradient
     for z in point.z, None:
@@ -160,10 +160,10 @@ def test_systems_of_few_rows_solve_as_the_hessian_does(name, r, damping, monkeyp
             H[F.of_scores, F.of_scores] += damping * F.data.curvature(None)
             assert np.allclose(H @ found.solve(g), g, rtol=0, atol=1e-10 * np.abs(g).max())
     if of_rows:
-        F.certain = 1e-3
+        F.doubt_threshold = 1e-3
         some, of_all = F.curvature(point.z), g @ np.linalg.solve(F.hessian(point.z), g)
         assert len(some.features) < 60  # and 1 + UᵀA⁻¹U is greater by at most this
-        assert 1 - 1e-9 <= g @ some.solve(g) / of_all <= 1 + 60 * F.certain
+        assert 1 - 1e-9 <= g @ some.solve(g) / of_all <= 1 + 60 * F.doubt_threshold
 
 
 @pytest.mark.parametrize("seed", [7, 24, 43])

@@ -61,7 +61,7 @@ def test_scores_are_linear_in_the_features(name, kind):
 def test_features_in_blocks_are_those_of_the_cache(name, monkeypatch):
     monkeypatch.setattr("rcpkg.calibration.features.IN_CACHE", 16)
     cached = features_of(name)[3]
-    monkeypatch.setattr("rcpkg.calibration.features.KEPT", 0)
+    monkeypatch.setattr("rcpkg.calibration.features.MOST_KEPT", 0)
     formed = features_of(name)[3]
     assert cached.cached is not None and formed.cached is None
     B = np.random.default_rng(0).normal(size=(3, cached.width))
@@ -137,7 +137,7 @@ def test_what_stands_for_a_hessian_leads_to_the_same_optimum(name, b, monkeypatc
     X, y = rows_for(name)
     best = ConditionalLikelihood(ML[name], target_weight=b, tol=1e-8).fit(X, y)
     monkeypatch.setattr("rcpkg.calibration.conditional.MOST_PARAMETERS", 1)
-    ways = [{"SPEEDUP": 1e9}, {"SPEEDUP": 0.1}, *[{"KEPT": 1}][: b == 0]]
+    ways = [{"SPEEDUP": 1e9}, {"SPEEDUP": 0.1}, *[{"MOST_KEPT": 1}][: b == 0]]
     for way in ways:
         with monkeypatch.context() as patch:
             for constant, value in way.items():
