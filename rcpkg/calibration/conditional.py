@@ -358,8 +358,8 @@ class Conditional(Smooth):
     start = None  # of a climb: the closed form, or with a target where its path begins
 
     def evaluate(self, statistics: Statistics | None) -> Iterate:
-        """The point of ``statistics``, or of the closed form; of the target where rounding leaves that no model, and of
-        equal posteriors where its penalty overflows."""
+        """The point of ``statistics``, or of the closed form. Where rounding leaves that no model it is the target, and
+        where its penalty overflows it is equal posteriors."""
         point = self.at_natural(closed_form_of(self.source, statistics))
         return self.iterate(self.anchor) if np.isinf(point.evaluation.value) else point
 

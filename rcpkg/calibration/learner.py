@@ -269,7 +269,7 @@ class Learner(MetaEstimatorMixin, GenerativeClassifier):
 
 
 def warn_of_lost_target(objective: Objective) -> None:
-    """Warn of weights so large that the target is lost in the tolerance of a search, and would not be but for them."""
+    """Warn where the target is lost in the tolerance of a search, and would not be if weights of rows had mean one."""
     pulled, mean = objective.target.weight * objective.target.size, objective.total_weight / len(objective.y)
     if pulled / objective.size < SAFE_TOL <= mean * pulled / objective.size:
         warn(

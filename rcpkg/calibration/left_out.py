@@ -24,7 +24,6 @@ from rcpkg.checks import warn
 from rcpkg.choice import FOLDS
 from rcpkg.families import ClosedFormClassifier, Family, Unsupported, one_hot
 from rcpkg.families.portions import rows_at
-from rcpkg.linalg import IN_CACHE
 from rcpkg.rows import Block, Blocks, Rows
 
 FREQUENCIES, CLOSED_FORM = "frequencies", "closed_form"
@@ -111,7 +110,7 @@ def judged(log_posterior: Callable[[Any], Array], in_mean: bool, block: Block) -
 
 
 def by_leave_one_out(paths: list[TargetPath], candidates: list[Candidate], reached: bool = True) -> Validation:
-    """By approximate leave-one-out, of optima that are ``reached``; raises `NotConverged`."""
+    """What approximate leave-one-out says of candidates, whose optima are ``reached`` or raise `NotConverged`."""
     F, losses, evidence = paths[0].objective, [], []
     for k, b in candidates:
         log_evidence = np.nan
@@ -135,8 +134,8 @@ def by_folds(
     candidates: list[Candidate],
     reached: bool = False,
 ) -> Validation:
-    """In the mean over the folds that leave a row out, and over its copies; raises `NotConverged` where optima that are
-    to be ``reached`` are not."""
+    """What folds say of candidates, in the mean over those that leave a row out, and over its copies. Raises
+    `NotConverged` where optima that are to be ``reached`` are not."""
     each = partial(judged_in_fold, scorer, fold_tol, candidates, reached)
     found = list(map(each, folds)) if isinstance(folds, list) else Parallel(n_jobs=n_jobs)(map(delayed(each), folds))
     if not any(share.any() for _, _, share, _ in found):
@@ -184,9 +183,10 @@ def judged_in_fold(
 
 
 def few_rows(path: TargetPath) -> str:
-    """What has too few rows for approximate leave-one-out: the log odds, if parameters outnumber rows, so that a row
-    left out is far from one step away; a class, of which the target decides what the model says without a row. Of a
-    single row folds know no better."""
+    """Why rows are too few for approximate leave-one-out, or nothing.
+
+    Where parameters of the log odds outnumber rows, the optimum without a row is far more than one step away. Of a
+    class with few rows the target decides what the model says without one; of a single row folds know no better."""
     F, form = path.objective, path.conditional.form
     of_class = np.maximum(F.class_frequencies * F.total_weight, np.bincount(F.y))  # a row that counts twice is two
     if 1 < of_class.min() < FOLDS:
@@ -387,17 +387,11 @@ def covariances_of_scores(point: Iterate, features: Array, index: NDArray[np.int
     if isinstance(curvature, Woodbury):
         return curvature.covariances_of_scores(features, index)
     if len(curvature.factors) == 1:
-        # scores are the last coordinates, whose part of L alone whitens them, and those of a class begin with zeros,
-        # which stay: a few classes at a time spare half of the work where it is large
-        factor, first = curvature.factors[0], F.of_scores.start
-        white, step = np.zeros((n, free * K, free)), -(-free // 4) if n * (free * K) ** 2 > IN_CACHE else free
-        for c in range(0, free, step):
-            classes = range(min(step, free - c))
-            scores = np.zeros((free - c, K, len(classes), n))
-            scores[classes, :, classes] = features
-            last = factor._replace(lower=np.asfortranarray(factor.lower[first + c * K :, first + c * K :]))
-            found = last.whiten(scores.reshape((free - c) * K, -1), overwrite=True)
-            white[:, c * K :, c : c + step] = found.reshape(-1, len(classes), n).transpose(2, 0, 1)
+        # scores are the last coordinates, whose part of L alone whitens them
+        factor, scores = curvature.factors[0], np.zeros((free, K, free, n))
+        scores[range(free), :, range(free)] = features
+        last = factor._replace(lower=np.asfortranarray(factor.lower[F.of_scores, F.of_scores]))
+        white = last.whiten(scores.reshape(free * K, -1), overwrite=True).reshape(-1, free, n).transpose(2, 0, 1)
         return white.mT @ white
     A = np.zeros((n, free, free))
     for c, factor in zip(range(free), curvature.factors):  # of each class alone

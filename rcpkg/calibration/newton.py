@@ -42,8 +42,8 @@ class Newton(SecondOrder):
 
 
 class SharedNewton(Newton):
-    """The same, but a Hessian of all rows serves several steps, the first ones one that is known, for which ``solve``
-    is given; ``run`` has the last one."""
+    """Newton's steps of which several share a Hessian of all rows. The first take that which ``solve`` solves with, if
+    one is known; ``run.last`` solves with the last."""
 
     def __init__(self, solve: Solve | None = None) -> None:
         self.run = SharedRun(solve)
@@ -53,7 +53,7 @@ class SharedNewton(Newton):
 
 
 class Stalling:
-    """How many steps in a row have found no better value than before, but for rounding."""
+    """Ends a search after `MOST_STALLED` steps in a row without a better value than before, but for rounding."""
 
     idle, best = 0, np.inf
 
@@ -211,8 +211,10 @@ def bounded_step(
 
 
 def search_start(point: Iterate) -> Iterate:
-    """Where the search from a point begins: at the optimum of some of the rows, to the accuracy of these, if a step
-    from the point promises more than this; else there, or at a model less sure of itself that is better."""
+    """Where the search from a point begins.
+
+    It is the optimum of some of the rows, to the accuracy of these, if a step from the point promises more than that.
+    Otherwise it is the point, or a model that is less sure of itself where that is better."""
     F = point.objective
     if not np.isfinite(point.evaluation.value):  # rounding leaves it no model in these coordinates
         return F.better_start(point)
