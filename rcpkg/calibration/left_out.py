@@ -137,10 +137,10 @@ def by_folds(
     """What folds say of candidates, in the mean over those that leave a row out, and over its copies. Raises
     `NotConverged` where optima that are to be ``reached`` are not."""
     each = partial(judged_in_fold, scorer, fold_tol, candidates, reached)
-    found = list(map(each, folds)) if isinstance(folds, list) else Parallel(n_jobs=n_jobs)(map(delayed(each), folds))
-    if not any(share.any() for _, _, share, _ in found):
+    of_folds = list(map(each, folds)) if isinstance(folds, list) else Parallel(n_jobs=n_jobs)(map(delayed(each), folds))
+    if not any(share.any() for _, _, share, _ in of_folds):
         raise ValueError("cv leaves out no row of positive weight: there is nothing to choose by")
-    *parts, scores = zip(*found)
+    *parts, scores = zip(*of_folds)
     losses, places, share = (np.concatenate(part, axis=-1) for part in parts)
     times = np.bincount(places)
     means, share_of = np.zeros((*losses.shape[:2], len(times))), np.zeros(len(times))
@@ -150,7 +150,7 @@ def by_folds(
     if scorer is not None and any(np.isnan(score) for of_fold in scores for score in of_fold):
         raise ValueError("scoring gives NaN in a fold: take fewer folds, or another scorer")
     scores = None if scorer is None else np.transpose(scores)
-    return Validation(means[:, :, tested] / times[tested], share_of[tested], none, scores, len(found))
+    return Validation(means[:, :, tested] / times[tested], share_of[tested], none, scores, len(of_folds))
 
 
 def judged_in_fold(
@@ -198,9 +198,9 @@ def few_rows(path: TargetPath) -> str:
 def closed_form_path(path: TargetPath) -> Path:
     """The closed form of a path's rows, with the prior of the model."""
     F = replace(path.objective, family=path.prepared, target=None, start=path.objective.labels)
-    found = climb(F, Safe(), Stop(), 0)
-    found.stop_reason = found.joint_model = "closed_form"
-    return found
+    of_closed_form = climb(F, Safe(), Stop(), 0)
+    of_closed_form.stop_reason = of_closed_form.joint_model = "closed_form"
+    return of_closed_form
 
 
 def closed_form_left_out(F: Objective, family: Family) -> Array:

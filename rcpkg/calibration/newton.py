@@ -178,10 +178,10 @@ def descended(point: Iterate, direction: Array) -> tuple[float, Iterate] | None:
         # the mean slope tells of a gain that the values have no digits for
         return before.value + 0.5 * float((before.gradient + after.gradient) @ (end - point.z)), after
 
-    found = backtracked(valued, point.z, before.value, direction, slope)
-    if found is None:
+    step = backtracked(valued, point.z, before.value, direction, slope)
+    if step is None:
         return None
-    length, end, value, after = found
+    length, end, value, after = step
     # a direction without curvature has that which keeps factors definite, and steps would creep
     while length >= 1 and after.gradient @ direction < STEADY * slope:
         longer, before_longer = point.z + 2 * length * direction, value
@@ -235,8 +235,8 @@ def search_start(point: Iterate) -> Iterate:
         on_part = following
         if on_part.promise <= enough:
             break
-    found = F.iterate(on_part.z)
-    return found if found.evaluation.value < point.evaluation.value else F.better_start(point)
+    start = F.iterate(on_part.z)
+    return start if start.evaluation.value < point.evaluation.value else F.better_start(point)
 
 
 @dataclass(frozen=True)

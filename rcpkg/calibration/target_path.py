@@ -206,16 +206,16 @@ class TargetPath:
         return self._naturals[b]
 
     def _predicted(self, F: Conditional, weights: list[float]) -> list[Iterate]:
-        """Polynomials through the optima of these ``weights``: in log b, and in 1/(m + b m̄) with that of b = ∞, the
-        target; the nearest one where rounding leaves these no model."""
+        """Starts by polynomials through the optima of these ``weights``: in log b, and in 1/(m + b m̄) with that of
+        b = ∞, the target. Where rounding leaves both no model, the nearest optimum."""
         b, optima = F.target.weight, [self._paths[weight].point.z for weight in weights]
         sizes = np.array([self._paths[weight].objective.size for weight in weights])
         in_sizes, starts = (np.append(F.size / sizes, 0.0) - 1, [*optima, F.anchor]), []
         for places, ends in ((np.log(np.divide(weights, b)), optima), in_sizes):
             with suppress(np.linalg.LinAlgError):  # two places are one but for rounding
                 starts.append(F.iterate(interpolated(places, ends)))
-        found = any(np.isfinite(point.evaluation.value) for point in starts)
-        return starts if found else [F.iterate(optima[0])]
+        has_model = any(np.isfinite(point.evaluation.value) for point in starts)
+        return starts if has_model else [F.iterate(optima[0])]
 
     @property
     def parameters(self) -> Any:
@@ -382,7 +382,7 @@ def target_change(
             raise NotConverged("the target lies too near the boundary of the model") from error
         return (after - before) / DIFFERENCE
 
-    found, end = np.zeros((form.size, form.size + 1)), form.r * form.width
+    change, end = np.zeros((form.size, form.size + 1)), form.r * form.width
     alike = totalled + form.width * np.arange(form.r)[:, None]
     each, mover = np.setdiff1d(np.arange(form.size), alike[1:]), np.full(form.size + 1, -1)
     mover[alike], mover[end:-1] = totalled, np.arange(end, form.size)
@@ -392,8 +392,8 @@ def target_change(
         expected = np.where(mover >= 0, signs[mover] * together, 0.0)
         if np.abs(apart - expected).max() <= DIFFERENCE * np.abs(together).max():
             moved = np.flatnonzero(mover >= 0)
-            found[mover[moved], moved], each = together[moved], np.setdiff1d(each, mover)
+            change[mover[moved], moved], each = together[moved], np.setdiff1d(each, mover)
     for k in each:
-        found[k] = difference(np.arange(form.size) == k)
-    found[alike] = found[totalled]
-    return found
+        change[k] = difference(np.arange(form.size) == k)
+    change[alike] = change[totalled]
+    return change
