@@ -164,7 +164,7 @@ def ends_of_runs(runs: pd.DataFrame) -> pd.DataFrame:
     """Updates and ends of each mode, set by set."""
     endings = {
         "published": {"soft_error": "rose", "invalid": "invalid"},
-        "safe": {"converged": "converged"},
+        "safe": {"converged": "converged", "separable": "separable"},
         "safe, target": {"converged": "converged"},
     }
     course: dict[tuple, dict] = {}
