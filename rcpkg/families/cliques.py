@@ -347,7 +347,8 @@ class IndicatorFeatures(TableFeatures):
         np.equal(columns[self.feature[self.kept]], self.kept[:, None], out=out)
 
     def whitened(self, parameters: Any) -> tuple[Array, list[csr_array]]:
-        """u = (1_v − p_v)/√p_v of all states v, those that are left out among them, where the others add up to −u."""
+        """u = (1_v − p_v)/√p_v of all states v. Of a state that is left out 1_v − p_v is minus the sum of the others of
+        its feature."""
         p, kept, k = np.exp(parameters.log_prob), self.kept, self.n_by_class
         of_kept, places = self.feature[kept], np.arange(k)
         where = np.concatenate([places, k + of_kept]), np.concatenate([places, places])

@@ -132,8 +132,9 @@ class FeatureMap:
 
 
 class Whitened:
-    """`InverseMoments` of features a with sparse W_y: those of u = W_y (a − E[a | y]) are uncorrelated, and of variance
-    one, and f(x_i)ᵀ M_y⁻¹ f(x_j) is (1 + ⟨u_i, u_j⟩) / p(y)."""
+    """`InverseMoments` of features a with sparse W_y, W_yᵀ W_y = Cov(a | y)⁻¹.
+
+    With u = W_y (a − E[a | y]) of the rows f(x_i)ᵀ M_y⁻¹ f(x_j) is (1 + ⟨u_i, u_j⟩) / p(y)."""
 
     def __init__(self, features: FeatureMap, parameters: Any) -> None:
         self.prior = np.exp(parameters.log_prior)

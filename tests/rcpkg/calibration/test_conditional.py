@@ -137,6 +137,19 @@ def of_few_rows(name, r):
     return path.conditional.with_weight(0.3)
 
 
+@pytest.mark.parametrize("name", [name for name in OF_FEW_ROWS if name != "LDA"])
+def test_kernels_are_those_of_the_second_moments(name):
+    """p(y) f(x_i)ᵀ M_y⁻¹ f(x_j), and of each row with itself."""
+    F, rows = of_few_rows(name, 3), np.arange(60)
+    model, features = F.joint.parameters(F.beta(F.evaluate(None).z)), F.form.features
+    inverse, E = F.form.map.inverse_moments(model), F.form.second_moments(model)
+    for y, (M, squares) in enumerate(zip(E.per_class, inverse.squares())):
+        expected = np.exp(model.log_prior[y]) * features @ np.linalg.solve(M, features.T)
+        near = {"rtol": 0, "atol": 1e-8 * np.abs(expected).max()}
+        assert np.allclose(inverse.kernel(y, rows, rows), expected, **near)
+        assert np.allclose(squares, expected.diagonal(), **near)
+
+
 @pytest.mark.parametrize("name", OF_FEW_ROWS)
 @pytest.mark.parametrize("r", [2, 3])
 @pytest.mark.parametrize("damping", [0.0, 0.5])
